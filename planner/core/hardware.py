@@ -1,0 +1,39 @@
+"""The device a plan is made for: its memory as CUDA reports it, never the nameplate or NVML's figure."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A GPU type, or the CPU platform (`device_type` "cpu", whose total is the host's RAM).
+
+    The total is a range where drivers differ: `total_bytes` is its central value. Rates are peak, dense.
+    """
+
+    slug: str
+    name: str
+    device_type: str
+    total_bytes: int
+    total_low_bytes: int
+    total_high_bytes: int
+    compute_capability: tuple[int, int] | None = None
+    memory_bandwidth_bytes_per_second: int | None = None
+    bf16_flops: float | None = None
+    fp8_flops: float | None = None
+    fp4_flops: float | None = None
+    nvlink_bytes_per_second: int | None = None
+    pcie: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether vLLM's CPU platform runs here."""
+        return self.device_type == "cpu"
+
+    def with_total(self, total_bytes: int) -> "Gpu":
+        """Return the same device with a total that is known exactly."""
+        return replace(self, total_bytes=total_bytes, total_low_bytes=total_bytes, total_high_bytes=total_bytes)
+
+    def below(self, major: int, minor: int = 0) -> bool:
+        """Whether the compute capability is known and lower than `major.minor`."""
+        return self.compute_capability is not None and self.compute_capability < (major, minor)
