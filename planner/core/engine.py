@@ -1,0 +1,174 @@
+"""A vLLM version and a vLLM command: what that version does, what was asked for, and what it comes to."""
+
+import re
+from dataclasses import dataclass, fields
+
+from planner.core.errors import BadInput
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A vLLM release; pre- and post-release suffixes are read and dropped."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "Version":
+        """Return the release named by text such as `0.11.2.post2`, `v0.19` or `0.26.1rc1.dev608`; else BadInput."""
+        match = _VERSION.fullmatch(text.strip())
+        if match is None:
+            raise BadInput(
+                field="vllm_version",
+                message=f"{text!r} is not a vLLM version.",
+                fix="give a release such as 0.32.0",
+            )
+        major, minor, patch = match.groups()
+        return cls(int(major), int(minor), int(patch or 0))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDefaults:
+    """One row of vLLM's table of scheduler defaults: it holds for devices of at least `min_total_gib`."""
+
+    min_total_gib: float
+    excludes: tuple[str, ...] = ()
+    offline_tokens: int
+    server_tokens: int
+    max_num_seqs: int
+    max_num_seqs_offline: int | None = None
+
+    def holds_for(self, total_gib: float, name: str) -> bool:
+        """Whether a device of this size and (lower-case) name takes this row."""
+        return total_gib >= self.min_total_gib and not any(part in name for part in self.excludes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFacts:
+    """What one vLLM version does, as far as memory is concerned; `catalog/engines.yaml` holds the sources.
+
+    `cuda_graphs` is `outside` (captured after sizing), `measured_outside` (0.18 to 0.19: measured, not deducted) or
+    `inside` the budget (from 0.20). `model_runner_v2` names the models that the second runner serves by default.
+    """
+
+    version: Version
+    assumed_newest: bool = False
+    default_gpu_memory_utilization: float
+    checks_free_memory: bool
+    rounds_requested_up: bool
+    cuda_graphs: str
+    measures_by_mem_get_info: bool
+    withholds_null_block: bool
+    kv_size_is_relative_to_length: bool
+    concurrency_is_tokens_over_length: bool
+    states_estimated_max_model_len: bool
+    auto_max_model_len: bool
+    kv_cache_memory_bytes: bool
+    async_scheduling_default: bool
+    model_runner_v2: str
+    batched_token_defaults: tuple[BatchDefaults, ...]
+    cpu_block_size: int = 128
+    cpu_server_tokens: int = 2048
+    cpu_offline_tokens: int = 4096
+    cpu_max_num_seqs: int = 128
+    cpu_max_num_seqs_offline: int = 256
+    cpu_default_kv_gib: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineArgs:
+    """A vLLM command as given, under vLLM's own names; None means "not given".
+
+    `environment` holds the variables set with the command; `other` holds known flags that do not touch memory.
+    """
+
+    model: str = ""
+    usage: str = "server"
+    dtype: str | None = None
+    tensor_parallel_size: int | None = None
+    pipeline_parallel_size: int | None = None
+    data_parallel_size: int | None = None
+    gpu_memory_utilization: float | None = None
+    max_model_len: int | str | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    kv_cache_dtype: str | None = None
+    block_size: int | None = None
+    num_gpu_blocks_override: int | None = None
+    kv_cache_memory_bytes: int | None = None
+    enforce_eager: bool | None = None
+    enable_prefix_caching: bool | None = None
+    enable_chunked_prefill: bool | None = None
+    quantization: str | None = None
+    cpu_offload_gb: float | None = None
+    swap_space: float | None = None
+    async_scheduling: bool | None = None
+    cudagraph_capture_sizes: tuple[int, ...] | None = None
+    max_cudagraph_capture_size: int | None = None
+    compilation_config: str | None = None
+    optimization_level: int | None = None
+    performance_mode: str | None = None
+    long_prefill_token_threshold: int | None = None
+    watermark: float | None = None
+    load_format: str | None = None
+    served_model_name: str | None = None
+    trust_remote_code: bool | None = None
+    attention_backend: str | None = None
+    enable_expert_parallel: bool | None = None
+    enable_eplb: bool | None = None
+    decode_context_parallel_size: int | None = None
+    prefill_context_parallel_size: int | None = None
+    speculative_config: str | None = None
+    enable_lora: bool | None = None
+    enable_sleep_mode: bool | None = None
+    disable_hybrid_kv_cache_manager: bool | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    other: tuple[tuple[str, str | bool], ...] = ()
+
+    def env(self, name: str) -> str | None:
+        """Return a variable set with the command (the last one wins), or None."""
+        return dict(self.environment).get(name)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of the flags that the command sets."""
+        skipped = {"model", "usage", "environment", "other"}
+        return frozenset(f.name for f in fields(self) if f.name not in skipped and getattr(self, f.name) is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedArgs:
+    """The command with every default of its version filled in; `given` names what the user set.
+
+    `cudagraph_mode` is `NONE`, `PIECEWISE` or `FULL_AND_PIECEWISE`; `model_runner` is `v1` or `v2`.
+    """
+
+    dtype: str
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    data_parallel_size: int
+    gpu_memory_utilization: float
+    max_model_len: int
+    auto_max_model_len: bool
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    kv_cache_dtype: str
+    kv_element_bytes: int
+    block_size: int
+    enforce_eager: bool
+    enable_prefix_caching: bool
+    enable_chunked_prefill: bool
+    async_scheduling: bool
+    cudagraph_mode: str
+    cudagraph_capture_sizes: tuple[int, ...]
+    model_runner: str
+    kv_cache_memory_bytes: int | None
+    num_gpu_blocks_override: int | None
+    layers_per_stage: tuple[int, ...]
+    given: frozenset[str]
