@@ -1,0 +1,26 @@
+"""What this planner cannot size yet; it says so by name instead of guessing."""
+
+from planner.core.engine import EngineArgs
+from planner.core.errors import Unknown
+
+_NOT_YET = {
+    "quantization": "quantised weights are",
+    "cpu_offload_gb": "weights offloaded to host memory are",
+    "speculative_config": "a draft model is",
+    "enable_lora": "LoRA adapters are",
+}
+_CONTEXT_PARALLEL = ("decode_context_parallel_size", "prefill_context_parallel_size")
+
+
+def require_in_scope(args: EngineArgs) -> None:
+    """Raise Unknown for the first flag whose effect on memory this planner cannot derive exactly."""
+    for name, subject in _NOT_YET.items():
+        if getattr(args, name):
+            raise _not_planned(name, f"{subject} not planned yet.")
+    for name in _CONTEXT_PARALLEL:
+        if (getattr(args, name) or 1) > 1:
+            raise _not_planned(name, "context parallelism is not planned yet.")
+
+
+def _not_planned(name: str, message: str) -> Unknown:
+    return Unknown(field=name, message=message, fix=f"drop --{name.replace('_', '-')} to plan the rest")
