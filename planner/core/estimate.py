@@ -1,0 +1,234 @@
+"""A question and its answer: model, device, version and command in; verdict, budget, cache and capacity out."""
+
+from dataclasses import dataclass
+
+from planner.core.budget import RankBudget, StageBudget, rank_budget, stage_budget
+from planner.core.calibration import Fit, Situation
+from planner.core.capacity import Capacity, Pool, RequestClass, requests_at_once
+from planner.core.capacity_report import capacity_of
+from planner.core.defaults import resolve
+from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
+from planner.core.hardware import Gpu
+from planner.core.kv_cache import KvCachePlan, StageKv, kv_cache_plan, kv_heads_per_rank
+from planner.core.layout import Layout
+from planner.core.memory_rules import free_memory_reason, memory_reasons
+from planner.core.model import Model
+from planner.core.rules import Case, broken_rules
+from planner.core.scope import require_in_scope
+from planner.core.slack import Slack, runtime_slack
+from planner.core.terms import Interval, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: `gpu_count` is a cap, `free_bytes` the memory free at start (None: an otherwise empty GPU)."""
+
+    model: Model
+    gpu: Gpu
+    gpu_count: int | None = None
+    facts: EngineFacts
+    args: EngineArgs
+    fit: Fit
+    free_bytes: int | None = None
+    requests: tuple[RequestClass, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvCache:
+    """The cache of one replica: bytes of the rank that binds, blocks and tokens with the interval of the bytes."""
+
+    available: Interval
+    bytes_per_token: int
+    bytes_per_token_per_rank: int
+    block_size: int
+    num_gpu_blocks: int
+    low_blocks: int
+    high_blocks: int
+    tokens: int
+    low_tokens: int
+    high_tokens: int
+    max_concurrency: float
+    max_model_len: int
+    binding_rank: int
+    formula: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The answer; `kv_cache`, `capacity` and `slack` are None when vLLM stops before it sizes the cache."""
+
+    verdict: str
+    summary: str
+    reasons: tuple[Reason, ...]
+    warnings: tuple[Reason, ...]
+    engine: ResolvedArgs
+    layout: Layout
+    ranks: tuple[RankBudget, ...]
+    kv_cache: KvCache | None
+    capacity: Capacity | None
+    slack: Slack | None
+
+
+def estimate(question: Question) -> Estimate:
+    """Return what vLLM would do with this command here: boot and how well, or refuse and why.
+
+    Raises Unknown when a flag's effect on memory cannot be derived, BadInput for a value that is no value at all.
+    """
+    require_in_scope(question.args)
+    resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
+    layout = Layout(
+        tensor_parallel_size=resolved.tensor_parallel_size,
+        pipeline_parallel_size=resolved.pipeline_parallel_size,
+        data_parallel_size=resolved.data_parallel_size,
+        layers_per_stage=resolved.layers_per_stage,
+    )
+    case = Case(
+        model=question.model,
+        gpu=question.gpu,
+        gpu_count=question.gpu_count,
+        facts=question.facts,
+        args=question.args,
+        resolved=resolved,
+        layout=layout,
+    )
+    broken = broken_rules(case)
+    refusals = tuple(reason for reason in broken if reason.level != "warn")
+    warnings = tuple(reason for reason in broken if reason.level == "warn")
+    if refusals:
+        return _refused(resolved, layout, refusals, warnings)
+    return _sized(question, resolved, layout, warnings)
+
+
+def _refused(
+    resolved: ResolvedArgs, layout: Layout, refusals: tuple[Reason, ...], warnings: tuple[Reason, ...]
+) -> Estimate:
+    return Estimate(
+        verdict="refused",
+        summary=f"vLLM refuses this: {refusals[0].message}",
+        reasons=refusals,
+        warnings=warnings,
+        engine=resolved,
+        layout=layout,
+        ranks=(),
+        kv_cache=None,
+        capacity=None,
+        slack=None,
+    )
+
+
+def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings: tuple[Reason, ...]) -> Estimate:
+    situations = tuple(
+        Situation(
+            model=question.model,
+            gpu=question.gpu,
+            facts=question.facts,
+            args=resolved,
+            layout=layout,
+            pp_stage=stage,
+        )
+        for stage in range(layout.pipeline_parallel_size)
+    )
+    stages = tuple(stage_budget(situation, question.fit) for situation in situations)
+    plan = _plan(question, resolved, layout, [stage.available.bytes for stage in stages])
+    kv_cache = _kv_cache(question, resolved, layout, stages, plan)
+    stopped = free_memory_reason(question.gpu, question.free_bytes, resolved, layout)
+    reasons = (*((stopped,) if stopped else ()), *memory_reasons(situations, stages, plan, question.free_bytes))
+    hard = tuple(reason for reason in reasons if reason.level != "warn")
+    soft = (*warnings, *(reason for reason in reasons if reason.level == "warn"), *_doubts(kv_cache, plan, hard))
+    slacks = [slack for s, b in zip(situations, stages, strict=True) if (slack := runtime_slack(s, b))]
+    pool = Pool(
+        block_size=kv_cache.block_size,
+        num_gpu_blocks=kv_cache.num_gpu_blocks,
+        low_blocks=kv_cache.low_blocks,
+        high_blocks=kv_cache.high_blocks,
+    )
+    ranks = tuple(rank_budget(rank, stages[rank.pp_stage]) for rank in layout.ranks)
+    return Estimate(
+        verdict="does_not_fit" if hard else "fits",
+        summary=f"Does not fit: {hard[0].message}" if hard else _fits_sentence(pool, plan, resolved, question),
+        reasons=hard,
+        warnings=soft,
+        engine=resolved,
+        layout=layout,
+        ranks=ranks,
+        kv_cache=kv_cache,
+        capacity=capacity_of(question.model, question.requests, resolved, layout, stages, plan, pool, kv_cache.bytes_per_token),
+        slack=min(slacks, key=lambda slack: slack.outside_bytes - slack.needed_bytes) if slacks else None,
+    )
+
+
+def _plan(question: Question, resolved: ResolvedArgs, layout: Layout, available_bytes: list[int]) -> KvCachePlan:
+    model = question.model
+    heads = kv_heads_per_rank(model.num_kv_heads, layout.tensor_parallel_size)
+    stages = [
+        StageKv(
+            layers=layers,
+            kv_heads=heads,
+            head_dim=model.head_dim,
+            element_bytes=resolved.kv_element_bytes,
+            available_bytes=available,
+        )
+        for layers, available in zip(layout.layers_per_stage, available_bytes, strict=True)
+    ]
+    return kv_cache_plan(
+        stages,
+        block_size=resolved.block_size,
+        max_model_len=resolved.max_model_len,
+        facts=question.facts,
+        auto_max_model_len=resolved.auto_max_model_len,
+        num_gpu_blocks_override=resolved.num_gpu_blocks_override,
+    )
+
+
+def _kv_cache(
+    question: Question, resolved: ResolvedArgs, layout: Layout, stages: tuple[StageBudget, ...], plan: KvCachePlan
+) -> KvCache:
+    low = _plan(question, resolved, layout, [stage.available.low_bytes for stage in stages])
+    high = _plan(question, resolved, layout, [stage.available.high_bytes for stage in stages])
+    model = question.model
+    per_layer = 2 * model.head_dim * resolved.kv_element_bytes
+    heads = kv_heads_per_rank(model.num_kv_heads, layout.tensor_parallel_size)
+    layers = layout.layers_per_stage[plan.binding_stage]
+    per_rank = layers * heads * per_layer
+    return KvCache(
+        available=stages[plan.binding_stage].available,
+        bytes_per_token=model.num_layers * model.num_kv_heads * per_layer,
+        bytes_per_token_per_rank=per_rank,
+        block_size=plan.block_size,
+        num_gpu_blocks=plan.num_gpu_blocks,
+        low_blocks=low.num_gpu_blocks,
+        high_blocks=high.num_gpu_blocks,
+        tokens=plan.tokens,
+        low_tokens=low.tokens,
+        high_tokens=high.tokens,
+        max_concurrency=plan.max_concurrency,
+        max_model_len=plan.max_model_len,
+        binding_rank=plan.binding_stage * layout.tensor_parallel_size,
+        formula=(
+            f"floor({stages[plan.binding_stage].available.bytes:,} B / ({plan.block_size} tokens x "
+            f"2 x {layers} layers x {heads} KV heads x {model.head_dim} x {resolved.kv_element_bytes} B))"
+        ),
+    )
+
+
+def _doubts(kv_cache: KvCache, plan: KvCachePlan, hard: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """A verdict that turns within the interval says so."""
+    enough_at_low = kv_cache.low_blocks * kv_cache.block_size > plan.max_model_len
+    if hard or enough_at_low or kv_cache.available.exact:
+        return ()
+    return (
+        Reason(
+            rule="kv_one_request",
+            field="max_model_len",
+            message="the low end of the interval would not hold one request of full length: a boot may be refused.",
+            remedy="lower max_model_len or raise gpu_memory_utilization a little, or calibrate",
+            level="warn",
+        ),
+    )
+
+
+def _fits_sentence(pool: Pool, plan: KvCachePlan, resolved: ResolvedArgs, question: Question) -> str:
+    count = min(requests_at_once(pool, plan.max_model_len).requests, resolved.max_num_seqs)
+    replicas = f" on each of {resolved.data_parallel_size} replicas" if resolved.data_parallel_size > 1 else ""
+    noun = "request" if count == 1 else "requests"
+    return f"Fits, and holds {count:,} {noun} of {plan.max_model_len:,} tokens at once{replicas}."
