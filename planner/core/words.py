@@ -25,6 +25,16 @@ def flops_in_words(flops: float) -> str:
     return f"{_three_digits(flops / _TERA)} TFLOPS"
 
 
+def rate_from_gb_per_second(rate: float) -> int:
+    """Return a datasheet's GB/s as bytes a second."""
+    return round(rate * _GIGA)
+
+
+def flops_from_tera(teraflops: float) -> float:
+    """Return a datasheet's TFLOPS as operations a second."""
+    return teraflops * _TERA
+
+
 def range_in_gib(low_bytes: int, high_bytes: int) -> str:
     """Return a span of memory in GiB with two decimals, or one figure where both ends read the same."""
     low, high = f"{gib(low_bytes):.2f}", f"{gib(high_bytes):.2f}"

@@ -4,9 +4,11 @@ import pytest
 
 from planner.core.units import GIB, MIB
 from planner.core.words import (
+    flops_from_tera,
     flops_in_words,
     parameters_in_words,
     range_in_gib,
+    rate_from_gb_per_second,
     rate_in_words,
     signed_bytes,
     signed_count,
@@ -41,3 +43,8 @@ def test_differences_of_size_carry_their_sign(difference, text):
 @pytest.mark.parametrize(("difference", "text"), [(12_000, "+12,000"), (-0.08, "−0.08"), (0, "±0"), (1.5, "+1.5")])
 def test_differences_of_counts_carry_their_sign(difference, text):
     assert signed_count(difference) == text
+
+
+def test_what_a_datasheet_says_is_read_back_as_it_was_written():
+    assert rate_in_words(rate_from_gb_per_second(2039)) == "2,039 GB/s"
+    assert flops_in_words(flops_from_tera(989.4)) == "989.4 TFLOPS"
