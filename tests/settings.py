@@ -1,0 +1,10 @@
+"""The project's settings, with a data folder of the test run's own and quick passwords."""
+
+import os
+import tempfile
+
+os.environ["PLANNER_HOME"] = tempfile.mkdtemp(prefix="planner-tests-")
+
+from planner.settings import *  # noqa: E402  the folder must be named before the settings read it
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
