@@ -3,18 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from planner.core.capacity import requests_at_once
+from planner.core.capacity import Pool, requests_at_once
 from planner.core.engine import EngineArgs
 from planner.core.errors import PlanningError
 from planner.core.estimate import Estimate, Question, estimate
-from planner.core.capacity import Pool
 
 CAREFUL_UTILIZATION = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One changed flag and what the plan then holds; `gain` is the ratio of requests at once (0 when it stops booting)."""
+    """One changed flag and what the plan then holds; `gain` is the ratio of requests at once."""
 
     flag: str
     value: str
@@ -114,15 +113,21 @@ def _lengths(answer: Estimate) -> Iterator[_Candidate]:
         fitting = max(0, answer.kv_cache.num_gpu_blocks - 1) * answer.kv_cache.block_size
         yield _Candidate(flag="max_model_len", value=fitting, note="the longest request that fits")
     elif longest >= 2048:
-        yield _Candidate(flag="max_model_len", value=longest // 2, note="shorter requests; the tokens held stay the same")
+        yield _Candidate(
+            flag="max_model_len", value=longest // 2, note="shorter requests; the tokens held stay the same"
+        )
 
 
 def _parallel(question: Question, answer: Estimate) -> Iterator[_Candidate]:
     tp, others = answer.engine.tensor_parallel_size, answer.layout.gpus // answer.engine.tensor_parallel_size
     if question.gpu_count is None or 2 * tp * others <= question.gpu_count:
-        yield _Candidate(flag="tensor_parallel_size", value=2 * tp, note=f"{2 * tp * others} GPUs in place of {tp * others}")
+        yield _Candidate(
+            flag="tensor_parallel_size", value=2 * tp, note=f"{2 * tp * others} GPUs in place of {tp * others}"
+        )
     if tp > 1:
-        yield _Candidate(flag="tensor_parallel_size", value=tp // 2, note=f"{tp * others // 2} GPUs in place of {tp * others}")
+        yield _Candidate(
+            flag="tensor_parallel_size", value=tp // 2, note=f"{tp * others // 2} GPUs in place of {tp * others}"
+        )
 
 
 def _utilization(answer: Estimate) -> Iterator[_Candidate]:

@@ -57,7 +57,7 @@ def rank_budget(rank: Rank, stage: StageBudget) -> RankBudget:
 
 
 def requested_bytes(total_bytes: int, utilization: float, facts: EngineFacts) -> int:
-    """Return the budget: total x gpu_memory_utilization, rounded up from 0.16 (vLLM `v1.worker.utils.request_memory`)."""
+    """Return the budget: total x gpu_memory_utilization, rounded up from 0.16 (vLLM `request_memory`)."""
     budget = total_bytes * utilization
     return math.ceil(budget) if facts.rounds_requested_up else int(budget)
 
@@ -70,9 +70,7 @@ def stage_budget(situation: Situation, fit: Fit) -> StageBudget:
     Source: vLLM `v1.worker.gpu_worker.Worker.determine_available_memory`, `cpu_worker` on the CPU platform.
     """
     gpu, args = situation.gpu, situation.args
-    weights = rank_weights(
-        situation.model, layout=situation.layout, pp_stage=situation.pp_stage, dtype=args.dtype
-    )
+    weights = rank_weights(situation.model, layout=situation.layout, pp_stage=situation.pp_stage, dtype=args.dtype)
     weight_bytes = weights.parameter_bytes + weights.buffer_bytes
     measured = _measured(situation, fit)
     spent = weight_bytes + sum(term.bytes for term in measured_inside(measured))
@@ -142,7 +140,7 @@ def _weights_term(weights: RankWeights, weight_bytes: int) -> Term:
         low_bytes=weight_bytes,
         high_bytes=weight_bytes,
         formula=weights.formula,
-        source="vLLM model_executor/models, as each rank loads it; what the log calls \"Model loading took\"",
+        source='vLLM model_executor/models, as each rank loads it; what the log calls "Model loading took"',
         inside_budget=True,
     )
 

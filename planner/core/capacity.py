@@ -144,13 +144,15 @@ def p95_tokens(classes: Sequence[RequestClass]) -> int:
         reached += kind.share
         if reached >= 0.95 * whole - 1e-12:
             return kind.total_tokens
-    raise BadInput(field="requests", message="the shares sum to nothing.", fix="give at least one class a share above 0")
+    raise BadInput(
+        field="requests", message="the shares sum to nothing.", fix="give at least one class a share above 0"
+    )
 
 
 def mix_capacity(classes: Sequence[RequestClass], pool: Pool) -> MixCapacity:
     """Return how many requests of the mix, in its shares, run at once without preemption.
 
-    Full blocks of a shared prefix are held once for all requests of the class (vLLM prefix caching hashes whole blocks).
+    Full blocks of a shared prefix are held once for all requests of the class (vLLM hashes whole blocks).
     """
     whole = sum(kind.share for kind in classes)
     prefix_blocks = sum(_prefix_blocks(kind, pool.block_size) for kind in classes)
@@ -186,7 +188,7 @@ def _own_blocks(kind: RequestClass, block_size: int) -> int:
 
 
 def _burst_running(classes: Sequence[RequestClass], pool: Pool, prefix_blocks: int) -> int:
-    """Admit the burst in turn, one of each class, until the next request's blocks are not free (first come, first served)."""
+    """Admit the burst in turn, one of each class, until the blocks of the next are not free (first come, first served)."""
     waiting = {kind.name: kind.concurrent or 0 for kind in classes}
     free, running = pool.usable(pool.num_gpu_blocks) - prefix_blocks, 0
     while any(waiting.values()):

@@ -27,7 +27,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     tokens, seqs = _batch(args, gpu, facts, tp * pp, max_model_len, chunked=chunked)
     kv_cache_dtype = dtype if args.kv_cache_dtype in (None, "auto") else str(args.kv_cache_dtype)
     mode = _cudagraph_mode(args, gpu, facts)
-    runner = model_runner(model, facts) if not gpu.is_cpu else "v1"
+    runner = model_runner(args, model, facts) if not gpu.is_cpu else "v1"
     return ResolvedArgs(
         dtype=dtype,
         tensor_parallel_size=tp,
@@ -151,8 +151,11 @@ RUNNER_V2_ARCHITECTURES = {
 }
 
 
-def model_runner(model: Model, facts: EngineFacts) -> str:
-    """Return which model runner (`v1` or `v2`) serves a dense model by default in this version."""
+def model_runner(args: EngineArgs, model: Model, facts: EngineFacts) -> str:
+    """Return which model runner (`v1` or `v2`) serves a dense model (vLLM `VllmConfig.use_v2_model_runner`)."""
+    asked = args.env("VLLM_USE_V2_MODEL_RUNNER")
+    if asked in ("0", "1") and facts.model_runner_v2 != "none":
+        return "v2" if asked == "1" else "v1"
     served = RUNNER_V2_ARCHITECTURES.get(facts.model_runner_v2)
     return "v2" if served is None or model.architecture in served else "v1"
 
@@ -193,12 +196,13 @@ def _capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, 
     settings = compilation_settings(args)
     listed = args.cudagraph_capture_sizes or settings.get("cudagraph_capture_sizes")
     if isinstance(listed, list | tuple) and listed:
-        return tuple(sorted(int(size) for size in listed))
+        return tuple(sorted({int(size) for size in listed if int(size) <= tokens}))
     largest = _largest_capture(args, gpu, facts, tokens, seqs)
     coarse_from = 256 if facts.version >= Version(0, 11, 1) else largest + 1
-    sizes = {1, 2, 4, *range(8, min(coarse_from, largest + 1), 8), *range(coarse_from, largest + 1, 16)}
-    if seqs <= largest and facts.version >= Version(0, 25):
-        sizes.add(seqs)
+    dense = range(1, 33) if args.performance_mode == "interactivity" else (1, 2, 4)
+    sizes = {*dense, *range(8, min(coarse_from, largest + 1), 8), *range(coarse_from, largest + 1, 16)}
+    if facts.version >= Version(0, 25):
+        sizes |= {seqs, tokens}
     return tuple(sorted(size for size in sizes if size <= largest))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from planner.core import CORE_VERSION
 from planner.core.advice import Change
 from planner.core.budget import RankBudget
+from planner.core.capacity import Capacity
 from planner.core.errors import Unknown
 from planner.core.estimate import Estimate, KvCache, Question
-from planner.core.capacity import Capacity
 from planner.core.slack import Slack
 from planner.core.terms import Reason, Term
 

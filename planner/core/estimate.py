@@ -152,7 +152,9 @@ def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings:
         layout=layout,
         ranks=ranks,
         kv_cache=kv_cache,
-        capacity=capacity_of(question.model, question.requests, resolved, layout, stages, plan, pool, kv_cache.bytes_per_token),
+        capacity=capacity_of(
+            question.model, question.requests, resolved, layout, stages, plan, pool, kv_cache.bytes_per_token
+        ),
         slack=min(slacks, key=lambda slack: slack.outside_bytes - slack.needed_bytes) if slacks else None,
     )
 

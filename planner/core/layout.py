@@ -70,8 +70,9 @@ def parse_partition(text: str, *, num_layers: int, stages: int) -> tuple[int, ..
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
+        example = ",".join(map(str, pipeline_split(num_layers, stages)))
         raise BadInput(
             field="VLLM_PP_LAYER_PARTITION",
             message=f"{text!r} is not a list of whole numbers.",
-            fix=f'give {stages} numbers that sum to {num_layers}, e.g. "{",".join(map(str, pipeline_split(num_layers, stages)))}"',
+            fix=f"give {stages} numbers that sum to {num_layers}, e.g. {example}",
         ) from None

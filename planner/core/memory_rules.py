@@ -73,7 +73,7 @@ def _out_of_memory(situation: Situation, stage: StageBudget, free_bytes: int | N
     where = f"rank {stage.pp_stage * situation.layout.tensor_parallel_size}"
     if weights > free:
         return _oom(
-            f"the weights alone take {in_gib(weights)} on {where}, and {in_gib(free)} are free: out of memory while loading.",
+            f"the weights alone take {in_gib(weights)} on {where}, and {in_gib(free)} are free.",
             "spread them over more GPUs (--tensor-parallel-size), or take a larger GPU or a quantised checkpoint",
         )
     if profiled > free:
@@ -83,16 +83,16 @@ def _out_of_memory(situation: Situation, stage: StageBudget, free_bytes: int | N
         )
     if kv and profiled + kv > free:
         rule, field = ("cpu_kv_mem" if situation.gpu.is_cpu else "torch_oom"), "kv_cache_memory_bytes"
-        message = f"{in_words(kv)} of KV cache do not fit beside {in_gib(profiled)} on {where}: {in_gib(free)} are free."
+        message = (
+            f"{in_words(kv)} of KV cache do not fit beside {in_gib(profiled)} on {where}: {in_gib(free)} are free."
+        )
         remedy = f"give at most {max(0, free - profiled)} bytes"
         return Reason(rule=rule, field=field, message=message, remedy=remedy, level="does_not_fit")
     return None
 
 
 def _oom(message: str, remedy: str) -> Reason:
-    return Reason(
-        rule="torch_oom", field="tensor_parallel_size", message=message, remedy=remedy, level="does_not_fit"
-    )
+    return Reason(rule="torch_oom", field="tensor_parallel_size", message=message, remedy=remedy, level="does_not_fit")
 
 
 def _kv_reason(situation: Situation, plan: KvCachePlan) -> Reason:
@@ -133,7 +133,8 @@ def _graph_capture(situation: Situation, stage: StageBudget) -> Reason | None:
         rule="torch_oom",
         field="gpu_memory_utilization",
         message=(
-            f"CUDA graphs take {in_gib(graphs.bytes)} outside the budget in this version and {in_gib(max(0, room))} are left there: "
+            f"CUDA graphs take {in_gib(graphs.bytes)} outside the budget in this version, "
+            f"and {in_gib(max(0, room))} are left there: "
             f"{'out of memory' if certain else 'capture may run out of memory'} after the cache was sized."
         ),
         remedy="lower --gpu-memory-utilization, capture fewer sizes, or use --enforce-eager",

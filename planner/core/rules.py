@@ -52,7 +52,9 @@ def max_model_len_above_derived(case: Case) -> Reason | None:
         return None
     key = case.model.derived_max_model_len_key
     if case.args.env("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1":
-        message = f"{asked:,} is beyond the trained length of {derived:,} ({key}); positions past it may give wrong output."
+        message = (
+            f"{asked:,} is beyond the trained length of {derived:,} ({key}); positions past it may give wrong output."
+        )
         return _warn("max_model_len_gt_derived", "max_model_len", message, f"use --max-model-len {derived}")
     return _refuse(
         "max_model_len_gt_derived",
@@ -120,8 +122,13 @@ def partition_does_not_match(case: Case) -> Reason | None:
     layers, stages = case.resolved.layers_per_stage, case.resolved.pipeline_parallel_size
     if len(layers) == stages and sum(layers) == case.model.num_layers:
         return None
-    message = f"{list(layers)} has {len(layers)} parts and {sum(layers)} layers; {stages} and {case.model.num_layers} are needed."
-    return _refuse("pp_partition_len", "VLLM_PP_LAYER_PARTITION", message, "give one number a stage, summing to all layers")
+    message = (
+        f"{list(layers)} has {len(layers)} parts and {sum(layers)} layers; "
+        f"{stages} and {case.model.num_layers} are needed."
+    )
+    return _refuse(
+        "pp_partition_len", "VLLM_PP_LAYER_PARTITION", message, "give one number a stage, summing to all layers"
+    )
 
 
 def experts_asked_of_a_dense_model(case: Case) -> Reason | None:
@@ -148,7 +155,7 @@ def batch_shorter_than_a_request(case: Case) -> Reason | None:
     return _refuse(
         "batched_lt_len_nochunk",
         "max_num_batched_tokens",
-        f"{resolved.max_num_batched_tokens:,} is below max_model_len {resolved.max_model_len:,} and chunked prefill is off.",
+        f"{resolved.max_num_batched_tokens:,} is below max_model_len {resolved.max_model_len:,}, and chunked prefill is off.",
         f"use --max-num-batched-tokens {resolved.max_model_len}, or --enable-chunked-prefill",
     )
 
@@ -159,7 +166,9 @@ def batch_smaller_than_seqs(case: Case) -> Reason | None:
     if tokens >= seqs:
         return None
     message = f"{tokens:,} tokens a step cannot serve max_num_seqs {seqs:,}."
-    return _refuse("batched_lt_seqs", "max_num_batched_tokens", message, f"use at least {seqs}, or --max-num-seqs {tokens}")
+    return _refuse(
+        "batched_lt_seqs", "max_num_batched_tokens", message, f"use at least {seqs}, or --max-num-seqs {tokens}"
+    )
 
 
 def batch_larger_than_it_can_be(case: Case) -> Reason | None:
@@ -203,7 +212,9 @@ def fp8_cache_on_this_device(case: Case) -> Reason | None:
         message = f"an fp8 KV cache cannot be read here: {case.gpu.name} {why}."
         return _refuse("fp8_kv_triton", "kv_cache_dtype", message, "use --kv-cache-dtype auto")
     message = f"on {case.gpu.name} an fp8 KV cache halves the bytes, not the compute, and needs FlashInfer installed."
-    return _warn("fp8_kv_fa", "kv_cache_dtype", message, "check output quality on your own prompts before relying on it")
+    return _warn(
+        "fp8_kv_fa", "kv_cache_dtype", message, "check output quality on your own prompts before relying on it"
+    )
 
 
 def block_size_of_the_backend(case: Case) -> Reason | None:

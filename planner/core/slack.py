@@ -29,7 +29,7 @@ class SlackItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slack:
-    """A risk verdict for running out of memory under load: `ample`, `tight` (only the high end is too much) or `at_risk`."""
+    """A risk verdict for running out of memory under load: `ample`, `tight` (the high end is too much) or `at_risk`."""
 
     verdict: str
     outside_bytes: int
@@ -72,12 +72,24 @@ def _items(situation: Situation, budget: StageBudget) -> tuple[SlackItem, ...]:
     context = held_before_start_bytes(situation.layout)
     tables = _block_table_bytes(situation)
     items = [
-        _item("CUDA context" + (" and NCCL" if several else ""), context, context, "initial snapshots, 45 H100 boots of 0.19"),
+        _item(
+            "CUDA context" + (" and NCCL" if several else ""),
+            context,
+            context,
+            "initial snapshots, 45 H100 boots of 0.19",
+        ),
         _item("block tables and slot mappings", tables, tables, "vLLM v1/worker/block_table.py"),
-        _item("allocator fragmentation", GIB // 4, GIB, "1.3 to 1.7 GiB requests failing in public reports of 0.7; no measurement of ours"),
+        _item(
+            "allocator fragmentation",
+            GIB // 4,
+            GIB,
+            "1.3 to 1.7 GiB requests failing in public reports of 0.7; no measurement of ours",
+        ),
     ]
     if several:
-        items.append(_item("communication buffers under load", GIB // 4, 3 * GIB // 4, "growth of non-torch memory after boot"))
+        items.append(
+            _item("communication buffers under load", GIB // 4, 3 * GIB // 4, "growth of non-torch memory after boot")
+        )
     if _uses_flashinfer(situation):
         size = FLASHINFER_WORKSPACE_BYTES
         items.append(_item("FlashInfer workspace", size, size, "vLLM VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE"))
@@ -116,8 +128,10 @@ def _sentence(verdict: str, outside: int, needed: int, high: int) -> str:
     if verdict == "ample":
         return f"{in_gib(outside)} stay outside the budget, against {need} allocated after the cache is sized: ample."
     if verdict == "tight":
-        return f"{in_gib(outside)} outside the budget cover the usual {in_gib(needed)}, but not the worst case of {in_gib(high)}."
-    return f"At risk of running out of memory under load: {in_gib(outside)} outside the budget against {need} allocated later."
+        return (
+            f"{in_gib(outside)} outside the budget cover the usual {in_gib(needed)}, but not the worst, {in_gib(high)}."
+        )
+    return f"At risk of running out of memory under load: {in_gib(outside)} outside the budget, {need} allocated later."
 
 
 def _remedies(situation: Situation, verdict: str, missing_bytes: int, total_bytes: int) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class Term:
 class Reason:
     """Why vLLM refuses, why a plan does not fit, or what to beware of; `rule` is an id of the rules table.
 
-    `level` is `refuse` (vLLM stops with an error of validation), `does_not_fit` (it stops for want of memory) or `warn`.
+    `level` is `refuse` (vLLM stops with an error of validation), `does_not_fit` (too little memory) or `warn`.
     """
 
     rule: str
