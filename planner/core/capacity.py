@@ -188,7 +188,7 @@ def _own_blocks(kind: RequestClass, block_size: int) -> int:
 
 
 def _burst_running(classes: Sequence[RequestClass], pool: Pool, prefix_blocks: int) -> int:
-    """Admit the burst in turn, one of each class, until the blocks of the next are not free (first come, first served)."""
+    """Admit the burst in turn, one of each class, until the next finds too few blocks free."""
     waiting = {kind.name: kind.concurrent or 0 for kind in classes}
     free, running = pool.usable(pool.num_gpu_blocks) - prefix_blocks, 0
     while any(waiting.values()):

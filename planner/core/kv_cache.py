@@ -79,7 +79,8 @@ def kv_cache_plan(
     """Return blocks, tokens and concurrency of one replica, or the refusal.
 
     Every rank counts its own blocks and all take the minimum.
-    Source: vLLM `v1.core.kv_cache_utils.get_kv_cache_configs` and `check_enough_kv_cache_memory` (0.8.5 to 0.32), `v1.core.kv_cache_planning` (0.33).
+    Source: vLLM `v1.core.kv_cache_utils`: `get_kv_cache_configs` and
+    `check_enough_kv_cache_memory` (0.8.5 to 0.32), `v1.core.kv_cache_planning` (0.33).
     """
     fits = [_stage_fit(i, s, block_size, facts, num_gpu_blocks_override) for i, s in enumerate(stages) if s.layers]
     tightest = min(fits, key=lambda fit: (fit.blocks_for_one_request, fit.checked_bytes))

@@ -155,7 +155,7 @@ def batch_shorter_than_a_request(case: Case) -> Reason | None:
     return _refuse(
         "batched_lt_len_nochunk",
         "max_num_batched_tokens",
-        f"{resolved.max_num_batched_tokens:,} is below max_model_len {resolved.max_model_len:,}, and chunked prefill is off.",
+        f"{resolved.max_num_batched_tokens:,} is below max_model_len {resolved.max_model_len:,}, chunked prefill off.",
         f"use --max-num-batched-tokens {resolved.max_model_len}, or --enable-chunked-prefill",
     )
 
