@@ -11,7 +11,7 @@ from planner.core.terms import Interval, Term, exactly
 from planner.core.units import GIB, in_gib
 from planner.core.weights import RankWeights, rank_weights
 
-CPU_RESIDENT = Interval(low_bytes=int(0.45 * GIB), bytes=int(0.62 * GIB), high_bytes=int(0.95 * GIB))
+CPU_RESIDENT = Interval(low_bytes=int(0.45 * GIB), bytes=int(0.58 * GIB), high_bytes=int(0.95 * GIB))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
