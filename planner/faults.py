@@ -17,8 +17,13 @@ _FIXES = {
     "max_length": "shorten it",
     "max_value": "give a smaller number",
     "min_value": "give a larger number",
+    "unknown_field": "rename it or leave it out",
+    "invalid": "give a value of the type that the documentation at /api/ states",
+    "not_a_list": "send a list",
+    "not_a_dict": "send an object",
     "null_characters_not_allowed": "remove the NUL character",
 }
+_FIELDS = {NON_FIELD_ERRORS: "", "slug": "name"}  # nobody types a slug: it is made of the name
 
 
 def fix_for(code: str | None) -> str:
@@ -37,11 +42,11 @@ class BadInputs(BadInput):
 
 def bad_inputs(error: ValidationError) -> BadInputs:
     """Return a model's validation errors as faults that name their fields."""
-    return BadInputs(
-        [
-            BadInput(field="" if field == NON_FIELD_ERRORS else field, message=message, fix=fix_for(fault.code))
-            for field, faults in error.error_dict.items()
-            for fault in faults
-            for message in fault.messages
-        ]
-    )
+    found = {
+        (_FIELDS.get(field, field), fault.code): BadInput(
+            field=_FIELDS.get(field, field), message=" ".join(fault.messages), fix=fix_for(fault.code)
+        )
+        for field, faults in error.error_dict.items()
+        for fault in faults
+    }
+    return BadInputs(list(found.values()))

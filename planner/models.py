@@ -96,6 +96,10 @@ class GpuTypeQuerySet(models.QuerySet["GpuType"]):
             raise unknown_name("gpu", name, self.values_list("slug", flat=True))
         return _gpu_core(*key)
 
+    def row_named(self, name: str) -> "GpuType":
+        """Return the row of this slug or name, or raise Unknown."""
+        return self.get(slug=self.core_named(name).slug)
+
     def _aliased(self, name: str) -> tuple[int, object] | None:
         wanted = bare(name)
         for pk, updated_at, own_name, aliases in self.values_list("pk", "updated_at", "name", "aliases"):
@@ -243,4 +247,8 @@ class Plan(models.Model):
 class ApiToken(AbstractAuthToken):
     """A person's or a machine's key to the API: kept as a hash, with an end, shown once."""
 
-    name = models.CharField(max_length=100)
+    NAME_LENGTH = 100
+    name = models.CharField(max_length=NAME_LENGTH)
+
+    def __str__(self) -> str:
+        return self.name

@@ -131,31 +131,34 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+KNOX_TOKEN_MODEL = "planner.ApiToken"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "planner.api.authentication.ApiTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": [
-        "rest_framework.permissions.IsAuthenticated",
-        "rest_framework.permissions.DjangoModelPermissions",
-    ],
+    "DEFAULT_PERMISSION_CLASSES": ["planner.api.permissions.ModelPermissions"],  # signed in, and allowed: reading too
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
-    "PAGE_SIZE": 50,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.ScopedRateThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["planner.api.parsers.StrictJsonParser"],
+    "DEFAULT_FILTER_BACKENDS": ["planner.api.filtering.StrictFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "planner.api.pagination.Pages",
+    "DEFAULT_SCHEMA_CLASS": "planner.api.schema.Schema",
+    "DEFAULT_THROTTLE_CLASSES": ["planner.api.throttles.ScopedCountThrottle"],
     "DEFAULT_THROTTLE_RATES": {"estimate": "12000/min", "write": "120/min", "run": "30/min"},
+    "EXCEPTION_HANDLER": "planner.api.problems.problem_response",
+    "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "vLLM Planner",
+    "DESCRIPTION": "Plans vLLM deployments: memory per GPU and rank, capacity, refusals, with the evidence for each number.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "displayRequestDuration": True},
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {},
 }
 
 STATIC_URL = "/static/"

@@ -1,1 +1,1 @@
-"""The REST interface, /api/v1."""
+"""The REST API under `/api/v1/`."""

@@ -1,0 +1,11 @@
+"""Lists in pages."""
+
+from rest_framework.pagination import PageNumberPagination
+
+
+class Pages(PageNumberPagination):
+    """Fifty a page, or as many as asked for up to two hundred."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 200

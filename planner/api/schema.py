@@ -1,0 +1,62 @@
+"""What the OpenAPI schema says beyond what the views say themselves."""
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+
+from planner.api.problems import MEDIA_TYPE
+
+PROBLEM = {
+    "type": "object",
+    "description": "RFC 9457; `errors` names each field at fault and the fix.",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "fix": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("field", "message", "fix")},
+                "required": ["field", "message", "fix"],
+            },
+        },
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+DOCUMENT: dict[str, Any] = {"type": "object"}
+_ALWAYS = {"401": "Nobody is signed in.", "403": "Not permitted, or no CSRF token with a session."}
+_WITH_BODY = {
+    "400": "Something in the body is wrong.",
+    "413": "The body is too large.",
+    "415": "The body is not JSON.",
+    "429": "Too many requests.",
+}
+
+
+class Schema(AutoSchema):
+    """Adds the errors that any operation may answer with."""
+
+    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+        said = super()._get_response_bodies(direction)
+        return {**{status: _problem(text) for status, text in self._errors().items()}, **said}
+
+    def _errors(self) -> dict[str, str]:
+        errors = dict(_ALWAYS)
+        if self.method in {"POST", "PATCH", "PUT"}:
+            errors |= _WITH_BODY
+        elif self._is_list_view():
+            errors |= {"400": "A filter is misspelt or has no such value.", "404": "There is no such page."}
+        if "{" in self.path:
+            errors["404"] = "There is no such row."
+        if self.method == "DELETE":
+            errors |= {"400": "It cannot be removed.", "429": "Too many requests."}
+        if self.path.endswith(("/plans", "/models/from-hub")) and self.method == "POST":
+            errors["422"] = "There is no answer: what decides it is unknown."
+        return errors
+
+
+def _problem(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
