@@ -1,8 +1,18 @@
 """Every address of the service."""
 
+from django.contrib import admin
+from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from planner import health, sign_in
+
 urlpatterns = [
+    path("healthz", health.alive, name="healthz"),
+    path("readyz", health.ready, name="readyz"),
+    path("accounts/link/<token>/", sign_in.follow_link, name="sign_in_link"),
+    path("accounts/login/", auth.LoginView.as_view(), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
     path("api/", include("planner.api.urls")),
     path("", include("planner.pages.urls")),
 ]
