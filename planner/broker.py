@@ -9,7 +9,7 @@ LONGEST_SOCKET_PATH = 100  # the kernel allows 107 bytes on Linux and 103 on mac
 
 
 def socket_path(home: Path) -> Path:
-    """The embedded broker's socket: in `home`, or in the user's runtime folder where `home` lies too deep for a socket."""
+    """The embedded broker's socket: in `home`, or in the runtime folder where `home` lies too deep."""
     path = home / "broker.sock"
     if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
         return path

@@ -1,7 +1,9 @@
 """Everything that can be set, read from the environment (`NAME_FILE` names a file that holds the value)."""
 
+import os
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,11 +19,23 @@ env = FileAwareEnv()
 def secret_key_kept_in(home: Path) -> str:
     """The key made at first use and kept, readable by its owner alone."""
     path = home / "secret_key"
-    if not path.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(50), encoding="ascii")
-    return path.read_text(encoding="ascii").strip()
+    try:
+        if not path.exists():
+            keep_new_secret(path)
+        return path.read_text(encoding="ascii")
+    except OSError:
+        # Commands that keep nothing also run where nothing can be written; `up` refuses such a folder beforehand.
+        return secrets.token_urlsafe(50)
+
+
+def keep_new_secret(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(50), encoding="ascii")
+    with suppress(FileExistsError):  # of processes that start together, the first one's key counts
+        path.hardlink_to(draft)
+    draft.unlink()
 
 
 PLANNER_HOME = Path(env.str("PLANNER_HOME", default=str(BASE_DIR / "var"))).expanduser().resolve()

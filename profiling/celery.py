@@ -7,6 +7,7 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "planner.settings")
 
 SIX_HOURS = 6 * 60 * 60
+ONE_DAY = 24 * 60 * 60
 
 app = Celery("profiling")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -18,5 +19,8 @@ app.conf.update(
     broker_transport_options={"visibility_timeout": SIX_HOURS},
     broker_connection_retry_on_startup=True,
     task_default_queue="host.local",
+    beat_schedule={
+        "forget-what-expired": {"task": "profiling.forget_what_expired", "schedule": ONE_DAY},
+    },
 )
 app.autodiscover_tasks()
