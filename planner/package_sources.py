@@ -50,7 +50,7 @@ def for_uv(pip: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, 
     variables: dict[str, str] = {}
     for option, value in pip.items():
         name = UV_NAMES.get(option, "")
-        already = name in environment or OLDER_SPELLINGS.get(name) in environment
+        already = name in environment or OLDER_SPELLINGS.get(name, name) in environment
         places = [place for place in value.split() if is_there(place)]
         if name and places and not already:
             variables[name] = ("," if name in COMMA_SEPARATED else " ").join(places)
