@@ -74,6 +74,17 @@ def estimate(question: Question) -> Estimate:
 
     Raises Unknown when a flag's effect on memory cannot be derived, BadInput for a value that is no value at all.
     """
+    case = case_of(question)
+    broken = broken_rules(case)
+    refusals = tuple(reason for reason in broken if reason.level != "warn")
+    warnings = tuple(reason for reason in broken if reason.level == "warn")
+    if refusals:
+        return _refused(case.resolved, case.layout, refusals, warnings)
+    return _sized(question, case.resolved, case.layout, warnings)
+
+
+def case_of(question: Question) -> Case:
+    """Return what the rules look at: the question with its command resolved and laid out; raises as `estimate` does."""
     require_in_scope(question.args)
     resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
     layout = Layout(
@@ -82,7 +93,7 @@ def estimate(question: Question) -> Estimate:
         data_parallel_size=resolved.data_parallel_size,
         layers_per_stage=resolved.layers_per_stage,
     )
-    case = Case(
+    return Case(
         model=question.model,
         gpu=question.gpu,
         gpu_count=question.gpu_count,
@@ -91,12 +102,6 @@ def estimate(question: Question) -> Estimate:
         resolved=resolved,
         layout=layout,
     )
-    broken = broken_rules(case)
-    refusals = tuple(reason for reason in broken if reason.level != "warn")
-    warnings = tuple(reason for reason in broken if reason.level == "warn")
-    if refusals:
-        return _refused(resolved, layout, refusals, warnings)
-    return _sized(question, resolved, layout, warnings)
 
 
 def _refused(
