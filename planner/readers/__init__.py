@@ -1,0 +1,1 @@
+"""Text in, facts out: no database, no network, no clock."""
