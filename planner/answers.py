@@ -6,7 +6,7 @@ from typing import Any
 from planner.core.advice import what_would_help
 from planner.core.document import document, unknown_document
 from planner.core.errors import Unknown
-from planner.core.estimate import estimate
+from planner.core.estimate import Question, estimate
 from planner.models import GpuType, ModelSpec
 from planner.questions import question_from_inputs
 
@@ -14,11 +14,17 @@ from planner.questions import question_from_inputs
 def answer(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of these inputs; BadInput passes through, what we do not know is a verdict."""
     try:
-        question = question_from_inputs(
-            inputs, find_model=ModelSpec.objects.core_named, find_gpu=GpuType.objects.core_named
-        )
-        estimated = estimate(question)
-        changes = what_would_help(question, estimated) if "help" in (inputs.get("include") or ()) else None
+        return answered(asked(inputs), with_help="help" in (inputs.get("include") or ()))
     except Unknown as error:
         return unknown_document(error)
-    return document(question, estimated, changes)
+
+
+def asked(inputs: Mapping[str, Any]) -> Question:
+    """Return the question of these inputs, its names looked up among our rows; raises BadInput and Unknown."""
+    return question_from_inputs(inputs, find_model=ModelSpec.objects.core_named, find_gpu=GpuType.objects.core_named)
+
+
+def answered(question: Question, *, with_help: bool = False) -> dict[str, Any]:
+    """Return the document of a question; raises BadInput and Unknown."""
+    estimated = estimate(question)
+    return document(question, estimated, what_would_help(question, estimated) if with_help else None)
