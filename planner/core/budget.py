@@ -163,17 +163,17 @@ def _kv_term(available: Interval, formula: str) -> Term:
 
 
 def _outside_term(gpu: Gpu, requested: int, args: ResolvedArgs) -> Term:
-    formula = (
-        f"{in_gib(gpu.total_bytes)} total - {in_gib(requested)} asked for"
-        if args.kv_cache_memory_bytes is not None
-        else f"{in_gib(gpu.total_bytes)} total x (1 - {args.gpu_memory_utilization:g})"
-    )
+    fixed = args.kv_cache_memory_bytes is not None
+    total = in_gib(gpu.total_bytes)
+    share = f"{total} total x (1 - {args.gpu_memory_utilization:g})"
+    shrinks = 1.0 if fixed else gpu.total_low_bytes / gpu.total_bytes
+    grows = 1.0 if fixed else gpu.total_high_bytes / gpu.total_bytes
     return Term(
         name="outside_budget",
         bytes=gpu.total_bytes - requested,
-        low_bytes=gpu.total_low_bytes - requested,
-        high_bytes=gpu.total_high_bytes - requested,
-        formula=formula,
+        low_bytes=int(gpu.total_low_bytes - requested * shrinks),
+        high_bytes=int(gpu.total_high_bytes - requested * grows),
+        formula=f"{total} total - {in_gib(requested)} asked for" if fixed else share,
         source="vLLM v1/worker/utils.py request_memory",
         inside_budget=False,
     )
