@@ -1,14 +1,14 @@
 """What people type to add a model, a GPU type, a host or a token; each form hands a service its keyword arguments."""
 
-import json
 from typing import Any
 
 from django import forms
 
-from planner.core.errors import PlanningError
+from planner.core.errors import BadInput, PlanningError
 from planner.core.units import bytes_from_gib
 from planner.core.words import flops_from_tera, rate_from_gb_per_second
 from planner.models import MOST_GPUS_PER_HOST, Confidence
+from planner.strict_json import read_json
 
 LARGEST_CONFIG_BYTES = 2_000_000
 
@@ -19,9 +19,10 @@ class PlannerForm(forms.Form):
     required_css_class = "required"
 
     def refuse(self, fault: PlanningError) -> None:
-        """Show the fault beside the field it names, or above the form."""
-        message = f"{fault.message} Fix: {fault.fix}"
-        self.add_error(fault.field if fault.field in self.fields else None, message)
+        """Show each fault beside the field it names, or above the form."""
+        for one in getattr(fault, "faults", (fault,)):
+            message = f"{one.message} Fix: {one.fix}"
+            self.add_error(one.field if one.field in self.fields else None, message)
 
 
 def _figure(label: str, unit: str, *, required: bool = False, help_text: str = "") -> forms.FloatField:
@@ -102,7 +103,10 @@ class CsvForm(PlannerForm):
 
     file = forms.FileField(label="CSV file", required=False)
     text = forms.CharField(
-        label="or paste it", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"})
+        label="or paste it",
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
     )
 
     def clean_file(self) -> str:
@@ -152,28 +156,27 @@ class ModelFromFileForm(PlannerForm):
         cleaned = super().clean() or self.cleaned_data
         field = "file" if cleaned.get("file") else "text"
         try:
-            cleaned["config"] = _config(self._content(field))
-        except ValueError as fault:
-            self.add_error(field, str(fault))
+            cleaned["config"] = _config(self._content(field), field)
+        except BadInput as fault:
+            self.refuse(fault)
         return cleaned
 
-    def _content(self, field: str) -> str:
-        upload = self.cleaned_data.get("file")
-        if upload and upload.size > LARGEST_CONFIG_BYTES:
-            raise ValueError("A config.json has a few kilobytes; this file is something else.")
-        content = upload.read().decode("utf-8-sig") if upload else self.cleaned_data.get("text", "")
-        if not content.strip():
-            raise ValueError("Choose the file, or paste its text.")
-        return content
+    def _content(self, field: str) -> bytes:
+        if field == "text":
+            return self.cleaned_data.get("text", "").encode()
+        upload = self.cleaned_data["file"]
+        if upload.size > LARGEST_CONFIG_BYTES:
+            message = "it has megabytes; a config.json has a few kilobytes."
+            raise BadInput(field=field, message=message, fix="choose the config.json itself")
+        return upload.read()
 
 
-def _config(content: str) -> dict[str, Any]:
-    try:
-        config = json.loads(content)
-    except json.JSONDecodeError as fault:
-        raise ValueError(f"This is not JSON: {fault.msg} at line {fault.lineno}, column {fault.colno}.") from fault
+def _config(content: bytes, field: str) -> dict[str, Any]:
+    if not content.strip():
+        raise BadInput(field=field, message="nothing was given.", fix="choose the file, or paste its text")
+    config = read_json(content, field=field)
     if not isinstance(config, dict):
-        raise ValueError("A config.json is an object: it starts with { and ends with }.")
+        raise BadInput(field=field, message="it is not a JSON object.", fix="give the text from { to }")
     return config
 
 
@@ -201,12 +204,13 @@ class ModelByHandForm(PlannerForm):
     torch_dtype = forms.ChoiceField(choices=[(name, name) for name in ("bfloat16", "float16", "float32")])
     tie_word_embeddings = forms.BooleanField(required=False)
 
-    @property
-    def config(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any]:
         """The config.json that says the same; an empty field is left out, as a checkpoint would."""
-        architecture = self.cleaned_data["architecture"]
-        stated = {k: v for k, v in self.cleaned_data.items() if k not in {"name", "architecture"} and v is not None}
-        return {"architectures": [architecture], "model_type": SHAPES[architecture], **stated}
+        cleaned = super().clean() or self.cleaned_data
+        architecture = cleaned.get("architecture", "")
+        stated = {k: v for k, v in cleaned.items() if k not in {"name", "architecture"} and v is not None}
+        cleaned["config"] = {"architectures": [architecture], "model_type": SHAPES.get(architecture, ""), **stated}
+        return cleaned
 
 
 class TokenForm(PlannerForm):

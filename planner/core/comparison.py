@@ -21,7 +21,7 @@ _ANSWER = (
     ("KV blocks", ("kv_cache", "num_gpu_blocks"), "count"),
     ("KV cache size", ("kv_cache", "tokens"), "tokens"),
     ("maximum concurrency", ("kv_cache", "max_concurrency"), "times"),
-    ("requests at max_model_len", ("capacity", "requests_at_max_model_len"), "count"),
+    ("requests at max_model_len", ("capacity", "requests_at_max_model_len", "requests"), "count"),
     ("requests of the mix at once", ("capacity", "mix", "requests_at_once"), "count"),
     ("suggested max_num_seqs", ("capacity", "suggested_max_num_seqs"), "count"),
     ("slack under load", ("slack", "verdict"), "text"),
@@ -60,7 +60,11 @@ class Comparison:
 
 def compare(documents: Sequence[Document]) -> Comparison:
     """Return what differs between plan documents; sizes in bytes, differences against the first document."""
-    rows = (*_rows("deployment", _DEPLOYMENT, documents), *_engine_rows(documents), *_rows("answer", _ANSWER, documents))
+    rows = (
+        *_rows("deployment", _DEPLOYMENT, documents),
+        *_engine_rows(documents),
+        *_rows("answer", _ANSWER, documents),
+    )
     ranks = [tightest_rank(document) for document in documents]
     return Comparison(
         rows=tuple(sorted(rows, key=lambda row: not row.differs)),

@@ -1,5 +1,26 @@
-"""Addresses of this room."""
+"""Addresses of this room: every page, and the same with `.json` as data."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from planner.pages import account, compare, gpu_types, home, hosts, plans
+from planner.pages.answer import page
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    *page("", home.home, "home"),
+    path("start", home.start, name="start"),
+    path("gpu-types/add", gpu_types.gpu_type_new, name="gpu_type_add"),
+    path("gpu-types/import", gpu_types.gpu_type_import, name="gpu_type_import"),
+    *page("gpu-types", gpu_types.gpu_type_list, "gpu_types"),
+    *page("gpu-types/<str:slug>", gpu_types.gpu_type_detail, "gpu_type"),
+    path("hosts/add", hosts.host_new, name="host_add"),
+    path("hosts/import", hosts.host_import, name="host_import"),
+    *page("hosts", hosts.host_list, "hosts"),
+    *page("hosts/<int:pk>", hosts.host_detail, "host"),
+    *page("plans", plans.plan_list, "plans"),
+    *page("plans/<int:pk>", plans.plan_detail, "plan"),
+    *page("compare", compare.compare_plans, "compare"),
+    *page("account", account.account, "account"),
+    path("account/tokens", account.token_new, name="token_add"),
+    path("account/tokens/<str:pk>/revoke", account.token_end, name="token_revoke"),
+    path("account/password", account.password_change, name="password_change"),
+]

@@ -12,7 +12,7 @@ def a_document(*, utilization=0.9, kv_bytes=100, tokens=1600, verdict="fits", to
         "engine": {"version": "0.32.0", "given": [], "gpu_memory_utilization": utilization, "enforce_eager": False},
         "ranks": [{"rank": 0, "total_bytes": total_bytes, "terms": terms}],
         "kv_cache": {"available_bytes": kv_bytes, "tokens": tokens, "binding_rank": 0},
-        "capacity": {"requests_at_max_model_len": 4, "mix": None},
+        "capacity": {"requests_at_max_model_len": {"requests": 4}, "mix": None},
         "slack": {"verdict": "ample", "outside_bytes": 20},
     }
 
@@ -35,6 +35,10 @@ def test_rows_that_differ_come_first():
 def test_differences_are_signed_against_the_first_plan():
     comparison = compare([a_document(kv_bytes=100), a_document(kv_bytes=70), a_document(kv_bytes=130)])
     assert row(comparison, "available KV cache").differences == (0, -30, 30)
+
+
+def test_requests_at_once_are_read_from_their_count():
+    assert row(compare([a_document()]), "requests at max_model_len").values == (4,)
 
 
 def test_words_and_switches_have_no_difference_to_subtract():

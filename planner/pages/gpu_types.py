@@ -1,0 +1,80 @@
+"""GPU types: what each device has and where that is known from; added by hand or from a CSV file."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from planner.core.errors import PlanningError
+from planner.filters import GpuTypeFilter
+from planner.forms import CsvForm, GpuTypeForm
+from planner.imports import gpu_types_import_csv
+from planner.models import GpuType
+from planner.pages.answer import answer, permitted
+from planner.pages.csv_upload import csv_answer
+from planner.pages.hosts import host_row
+from planner.pages.lists import listed, page_of
+from planner.services import gpu_type_add
+
+COLUMNS = (
+    "slug name device_type total_bytes total_low_bytes total_high_bytes compute_capability "
+    "memory_bandwidth_bytes_per_second bf16_flops fp8_flops fp4_flops nvlink_bytes_per_second pcie aliases "
+    "source confidence note origin"
+).split()
+
+
+@require_safe
+@permitted("planner.view_gputype", act="see GPU types")
+def gpu_type_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
+    """Every GPU type, narrowed and sorted by the address."""
+    narrowed = GpuTypeFilter(request.GET, queryset=GpuType.objects.all())
+    page = page_of(request, narrowed.qs)
+    drawn_with = {"page_obj": page, "filter": narrowed}
+    return answer(
+        request, "planner/gpu_type_list.html", listed(page, gpu_type_row), as_json=as_json, drawn_with=drawn_with
+    )
+
+
+def gpu_type_row(gpu: GpuType) -> dict[str, Any]:
+    """One GPU type as data: bytes, bytes a second, operations a second."""
+    return {**{name: getattr(gpu, name) for name in COLUMNS}, "url": reverse("gpu_type", args=[gpu.slug])}
+
+
+@require_safe
+@permitted("planner.view_gputype", act="see GPU types")
+def gpu_type_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -> HttpResponse:
+    """One GPU type: every fact with its source, and the hosts that have it."""
+    gpu = get_object_or_404(GpuType, slug=slug)
+    hosts = [host_row(host) for host in gpu.hosts.select_related("gpu_type")]
+    return answer(request, "planner/gpu_type_detail.html", {"gpu": gpu_type_row(gpu), "hosts": hosts}, as_json=as_json)
+
+
+@permitted("planner.add_gputype", act="add GPU types")
+def gpu_type_new(request: HttpRequest) -> HttpResponse:
+    """Add one GPU type by hand; what was typed stays when it is refused."""
+    form = GpuTypeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            gpu = gpu_type_add(user=request.user, **form.row)
+        except PlanningError as fault:
+            form.refuse(fault)
+        else:
+            messages.success(request, f"{gpu.name} is on the list.")
+            return redirect("gpu_type", slug=gpu.slug)
+    return _add_page(request, form=form, csv_form=CsvForm(), status=422 if form.errors else 200)
+
+
+@require_POST
+@permitted("planner.add_gputype", act="add GPU types")
+def gpu_type_import(request: HttpRequest) -> HttpResponse:
+    """Add the GPU types of a CSV file: all of them, or none with every fault by its line."""
+    return csv_answer(request, importer=gpu_types_import_csv, noun="GPU type", done="gpu_types", again=_add_page)
+
+
+def _add_page(request: HttpRequest, *, status: int, **forms: Any) -> HttpResponse:
+    forms.setdefault("form", GpuTypeForm())
+    drawn_with = {**forms, "columns": list(GpuTypeForm.base_fields)}
+    return answer(request, "planner/gpu_type_add.html", {}, as_json=False, status=status, drawn_with=drawn_with)

@@ -1,0 +1,36 @@
+"""What today's arithmetic says to a question that a saved plan froze: nothing is overwritten, both answers stand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.answers import answer
+from planner.content import canonical_json
+from planner.core.document import unknown_document
+from planner.core.errors import BadInput, PlanningError, Unknown
+from planner.models import Plan
+from planner.questions import args_of
+from planner.readers.command import format_command
+
+# Not part of the answer itself: who computed it, and what was asked for besides.
+_ASIDE = frozenset({"core_version", "help"})
+
+
+def answer_today(plan: Plan) -> dict[str, Any] | None:
+    """Return the document that the plan's inputs get now, or None where it is the one that was saved."""
+    try:
+        today = answer(plan.inputs)
+    except BadInput as error:
+        today = unknown_document(Unknown(field=error.field, message=error.message, fix=error.fix))
+    return None if _essence(today) == _essence(plan.document) else today
+
+
+def command_of(plan: Plan) -> str:
+    """Return the vLLM command that the plan is about, or "" where today's readers no longer take its inputs."""
+    try:
+        return format_command(args_of(plan.inputs))
+    except PlanningError:
+        return ""
+
+
+def _essence(document: Mapping[str, Any]) -> str:
+    return canonical_json({key: value for key, value in document.items() if key not in _ASIDE})
