@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.pages import account, compare, gpu_types, home, hosts, plans
+from planner.pages import account, compare, gpu_types, home, hosts, plans, workbench
 from planner.pages.answer import page
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -16,6 +16,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("hosts/import", hosts.host_import, name="host_import"),
     *page("hosts", hosts.host_list, "hosts"),
     *page("hosts/<int:pk>", hosts.host_detail, "host"),
+    path("plans/new/help", workbench.workbench_help, name="workbench_help"),
+    *page("plans/new", workbench.workbench, "workbench"),
     *page("plans", plans.plan_list, "plans"),
     *page("plans/<int:pk>", plans.plan_detail, "plan"),
     *page("compare", compare.compare_plans, "compare"),

@@ -40,6 +40,10 @@ document.addEventListener("click", (event) => {
   if ("opens" in button.dataset) document.getElementById(button.dataset.opens).showModal();
 });
 
+document.addEventListener("paste", (event) => {
+  if ("submitOnPaste" in event.target.dataset) setTimeout(() => event.target.form.requestSubmit());
+});
+
 document.addEventListener("input", (event) => {
   if (event.target.dataset?.filter) filterList(event.target);
 });
@@ -57,8 +61,8 @@ document.addEventListener("keydown", (event) => {
 narrow.addEventListener("change", foldForNarrow);
 document.addEventListener("DOMContentLoaded", foldForNarrow);
 
-// What somebody types or unfolds while an answer is under way is theirs: a redrawn form does not take it back.
-const THEIRS = new Set(["value", "open", "hidden"]);
+// What somebody types, unfolds or filters while an answer is under way is theirs: a redrawn form does not take it back.
+const THEIRS = { value: "input, textarea", selected: "option", open: "details", hidden: "[data-flag]" };
 htmx.registerExtension("keep-typed", {
-  htmx_before_morph_attr: (element, detail) => !(THEIRS.has(detail.attrName) && element.matches("input, textarea, details, [data-filtered]")),
+  htmx_before_morph_attr: (element, detail) => !(detail.attrName in THEIRS && element.matches(THEIRS[detail.attrName])),
 });
