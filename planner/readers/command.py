@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -145,10 +145,17 @@ def _engine_args(
     return EngineArgs(
         model=model,
         usage=usage,
-        environment=tuple((name, HIDDEN if _SECRET_VARIABLE.search(name) else value) for name, value in environment),
+        environment=tuple(_kept_variables(environment)),
         other=tuple(sorted(other.items())),
         **memory,
     )
+
+
+def _kept_variables(environment: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """What vLLM and CUDA read is in capitals; secrets are known to be set, and no more."""
+    for name, value in environment:
+        if name.isupper():
+            yield name, HIDDEN if _SECRET_VARIABLE.search(name) else value
 
 
 def _with_speculation(settings: Settings) -> Settings:
