@@ -65,7 +65,7 @@ def can_run_as_it_is() -> bool:
 
 def refuse_unwritable(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -106,8 +106,10 @@ def make_venv() -> None:
                 f"This Python has no {module}, so it cannot make {VENV}. "
                 "Debian and Ubuntu keep it apart: apt install python3-venv"
             )
-    if not os.access(PROJECT, os.W_OK):
-        sys.exit(f"{PROJECT} is read-only, so {VENV.name} cannot be made in it. Copy the project to a writable folder.")
+    try:
+        VENV.mkdir(exist_ok=True)
+    except OSError as error:
+        sys.exit(f"{VENV} cannot be made ({error.strerror}). Copy the project to a folder that you may write to.")
     made = subprocess.run([sys.executable, "-m", "venv", str(VENV)], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         sys.exit(f"{VENV} could not be made: {last_line(made)} Remove that folder and try again.")

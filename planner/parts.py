@@ -45,7 +45,7 @@ def start_broker(service: Service) -> None:
     """Start the embedded Valkey: on a socket that only this user may open, on no port, keeping its queue on disk."""
     socket_file = this_machine.socket_folder() / "broker.sock"
     kept: Path = settings.PLANNER_HOME / "broker"
-    kept.mkdir(mode=0o700, exist_ok=True)
+    kept.mkdir(exist_ok=True)
     listen = ("--port", "0", "--unixsocket", str(socket_file), "--unixsocketperm", "700")
     keep = ("--dir", str(kept), "--appendonly", "yes", "--save", "")
     service.start("broker", [str(valkey.get_binary_path()), *listen, *keep])
@@ -65,8 +65,7 @@ def start_worker(service: Service) -> None:
 
 
 def start_beat(service: Service) -> None:
-    beat = ("-m", "celery", "--app", "profiling", "beat", "--pidfile", "")
-    service.start("beat", [sys.executable, *beat, "--schedule", str(settings.PLANNER_HOME / "beat-schedule")])
+    service.start("beat", [sys.executable, "-m", "celery", "--app", "profiling", "beat", "--pidfile="])
 
 
 def wait_until(is_up: Callable[[], bool], service: Service) -> None:

@@ -3,6 +3,7 @@
 import os
 
 from celery import Celery
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "planner.settings")
 
@@ -19,6 +20,7 @@ app.conf.update(
     broker_transport_options={"visibility_timeout": SIX_HOURS},
     broker_connection_retry_on_startup=True,
     task_default_queue="host.local",
+    beat_schedule_filename=str(settings.PLANNER_HOME / "beat-schedule"),
     beat_schedule={
         "forget-what-expired": {"task": "profiling.forget_what_expired", "schedule": ONE_DAY},
     },

@@ -20,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help="the port to listen on")
 
     def handle(self, *, host: str, port: int, **_options: Any) -> None:
+        os.umask(0o077)  # what the parts keep is for this user alone
         lock = this_machine.hold(settings.PLANNER_HOME)
         this_machine.require_port(host, port)
         stop_on_signals()
