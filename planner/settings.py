@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 from environ import FileAwareEnv
 
 from planner import broker
@@ -74,6 +75,7 @@ INSTALLED_APPS = [
     "profiling",
 ]
 MIDDLEWARE = [
+    "planner.charset.text_charset_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -104,15 +106,19 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{PLANNER_HOME / 'planner.sqlite3'}")}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["OPTIONS"] = {
-        "timeout": 20,
-        "transaction_mode": "IMMEDIATE",  # web and worker write: take the write lock first, never upgrade to it
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
+DATABASE_URL = env.str("DATABASE_URL", default=f"sqlite:///{PLANNER_HOME / 'planner.sqlite3'}")
+if not DATABASE_URL.startswith(("postgres://", "postgresql://", "sqlite://")):
+    raise ImproperlyConfigured("DATABASE_URL must start with postgres:// or sqlite://")
+DATABASES = {"default": env.db_url_config(DATABASE_URL)}
+if DATABASE_URL.startswith("sqlite"):
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        timeout=20,
+        transaction_mode="IMMEDIATE",  # web and worker write: take the write lock first, never upgrade to it
+        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    )
 else:
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 
 REDIS_URL = env.str("REDIS_URL", default="") or broker.socket_url(PLANNER_HOME)
 CELERY_BROKER_URL = broker.celery_url(REDIS_URL)
