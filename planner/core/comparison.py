@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Rows with those that differ first, memory terms of each plan's tightest rank, and the largest total among them."""
+    """Rows, those that differ first; memory terms of each plan's tightest rank; the largest total among those ranks."""
 
     rows: tuple[Row, ...]
     terms: tuple[Row, ...]

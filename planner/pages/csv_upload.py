@@ -18,7 +18,7 @@ def csv_answer(
     done: str,
     again: Callable[..., HttpResponse],
 ) -> HttpResponse:
-    """Import the file of a request and go to the list `done`, or show `again` with the faults; nothing typed is lost."""
+    """Import the file of a request and go to the list `done`, or show `again` its text with every fault."""
     form = CsvForm(request.POST, request.FILES)
     if not form.is_valid():
         return again(request, csv_form=form, status=422)

@@ -19,11 +19,24 @@ from planner.pages.hosts import host_row
 from planner.pages.lists import listed, page_of
 from planner.services import gpu_type_add
 
-COLUMNS = (
-    "slug name device_type total_bytes total_low_bytes total_high_bytes compute_capability "
-    "memory_bandwidth_bytes_per_second bf16_flops fp8_flops fp4_flops nvlink_bytes_per_second pcie aliases "
-    "source confidence note origin"
-).split()
+COLUMNS = [
+    *("slug", "name", "device_type", "total_bytes", "total_low_bytes", "total_high_bytes", "compute_capability"),
+    *("memory_bandwidth_bytes_per_second", "bf16_flops", "fp8_flops", "fp4_flops"),
+    *("nvlink_bytes_per_second", "pcie", "aliases", "source", "confidence", "note", "origin"),
+]
+
+FACTS = {
+    "total_bytes": ("Memory, as CUDA sees it", "bytes"),
+    "total_low_bytes": ("Memory, lowest seen", "bytes"),
+    "total_high_bytes": ("Memory, highest seen", "bytes"),
+    "memory_bandwidth_bytes_per_second": ("Memory bandwidth", "rate"),
+    "bf16_flops": ("bf16, dense", "flops"),
+    "fp8_flops": ("fp8, dense", "flops"),
+    "fp4_flops": ("fp4, dense", "flops"),
+    "compute_capability": ("Compute capability", "value"),
+    "nvlink_bytes_per_second": ("NVLink, both directions", "rate"),
+    "pcie": ("PCIe", "value"),
+}
 
 
 @require_safe
@@ -49,7 +62,17 @@ def gpu_type_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -
     """One GPU type: every fact with its source, and the hosts that have it."""
     gpu = get_object_or_404(GpuType, slug=slug)
     hosts = [host_row(host) for host in gpu.hosts.select_related("gpu_type")]
-    return answer(request, "planner/gpu_type_detail.html", {"gpu": gpu_type_row(gpu), "hosts": hosts}, as_json=as_json)
+    data = {"gpu": gpu_type_row(gpu), "facts": gpu_type_facts(gpu), "hosts": hosts}
+    return answer(request, "planner/gpu_type_detail.html", data, as_json=as_json)
+
+
+def gpu_type_facts(gpu: GpuType) -> list[dict[str, Any]]:
+    """Every fact of a row with where it is known from; what nobody stated is left out."""
+    return [
+        {"name": name, "label": label, "unit": unit, "value": value, "source": gpu.source, "confidence": gpu.confidence}
+        for name, (label, unit) in FACTS.items()
+        if (value := getattr(gpu, name)) not in (None, "")
+    ]
 
 
 @permitted("planner.add_gputype", act="add GPU types")

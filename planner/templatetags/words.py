@@ -10,6 +10,7 @@ from planner.core.units import in_words
 
 register = template.Library()
 NOTHING = "–"
+_MEASURES = {"bytes": in_words, "rate": words.rate_in_words, "flops": words.flops_in_words}
 
 
 def _or_nothing(write: Any) -> Any:
@@ -41,8 +42,8 @@ def in_unit(value: Any, unit: str) -> str:
         return "yes" if value else "no"
     if value is None:
         return NOTHING
-    if unit == "bytes":
-        return str(in_words(value))
+    if unit in _MEASURES:
+        return str(_MEASURES[unit](value))
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or NOTHING
     if unit in {"count", "tokens", "times"}:
