@@ -94,7 +94,7 @@ class QuestionForm:
         self.more = [self._flag(name) for name in self._other_flags()]
         self.model, self.gpu = self._field("model", "model"), self._field("gpu", "gpu")
         self.hardware = [self._field(name, label, default=empty) for name, (label, empty) in HARDWARE.items()]
-        self.release = self._field("vllm_version", "vLLM", default=f"{newest} (newest)", choices=map(_same, versions))
+        self.release = self._field("vllm_version", "vLLM", default=str(newest), choices=map(_same, versions))
         self.command, self.other = self._field("command", "command"), self._field("other", "other")
         self.requests = [*map(request_row, typed.getlist("request")), RequestRow()]
 
