@@ -147,7 +147,7 @@ def _layers_per_stage(args: EngineArgs, model: Model, stages: int) -> tuple[int,
 RUNNER_V2_ARCHITECTURES = {
     "none": frozenset[str](),
     "qwen3_dense": frozenset({"Qwen3ForCausalLM"}),
-    "dense_list": frozenset({"Qwen3ForCausalLM", "Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"}),
+    "dense_list": frozenset({"Qwen3ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"}),
 }
 
 
@@ -201,8 +201,10 @@ def _capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, 
     coarse_from = 256 if facts.version >= Version(0, 11, 1) else largest + 1
     dense = range(1, 33) if args.performance_mode == "interactivity" else (1, 2, 4)
     sizes = {*dense, *range(8, min(coarse_from, largest + 1), 8), *range(coarse_from, largest + 1, 16)}
-    if facts.version >= Version(0, 25):
-        sizes |= {seqs, tokens}
+    if facts.version >= Version(0, 20):
+        sizes.add(tokens)
+    if facts.version >= Version(0, 29):
+        sizes.add(seqs)
     return tuple(sorted(size for size in sizes if size <= largest))
 
 
@@ -210,7 +212,7 @@ def _largest_capture(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int
     asked = args.max_cudagraph_capture_size or compilation_settings(args).get("max_cudagraph_capture_size")
     if isinstance(asked, int):
         return min(asked, tokens)
-    if facts.version < Version(0, 9):
+    if facts.version < Version(0, 10):
         return 512
     wide = facts.version >= Version(0, 28) and gpu.compute_capability is not None and gpu.compute_capability[0] == 10
     return min(2 * seqs, 1024 if wide else 512, tokens)
