@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from planner.core.errors import BadInput
-from planner.faults import bad_inputs, fix_for
+from planner.faults import bad_inputs
 from planner.models import ApiToken
 
 MOST_TOKEN_DAYS = 365
@@ -92,9 +92,7 @@ def token_create(*, user: User, name: str, days: int = 90, by: User | None = Non
         limit = f"between 1 and {MOST_TOKEN_DAYS}"
         raise BadInput(field="days", message=f"a token lives {limit} days, not {days}.", fix=f"give a number {limit}")
     with set_actor(by or user):
-        token, text = ApiToken.objects.create(
-            user=user, name=name, expiry=timedelta(days=days), prefix=TOKEN_PREFIX
-        )
+        token, text = ApiToken.objects.create(user=user, name=name, expiry=timedelta(days=days), prefix=TOKEN_PREFIX)
     return token, text
 
 

@@ -1,4 +1,4 @@
-"""What the page and the API do with a question: look its names up among our rows, ask the arithmetic, hand out the document."""
+"""What page and API do with a question: look names up among our rows, ask the arithmetic, hand out the document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,12 @@ def answer(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def asked(inputs: Mapping[str, Any]) -> Question:
     """Return the question of these inputs, its names looked up among our rows; raises BadInput and Unknown."""
-    return question_from_inputs(inputs, find_model=ModelSpec.objects.core_named, find_gpu=GpuType.objects.core_named)
+    return question_from_inputs(
+        inputs,
+        find_model=ModelSpec.objects.core_named,
+        find_gpu=GpuType.objects.core_named,
+        find_config=ModelSpec.objects.config_named,
+    )
 
 
 def answered(question: Question, *, with_help: bool = False) -> dict[str, Any]:

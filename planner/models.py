@@ -1,7 +1,6 @@
 """What people keep: models, GPU types, hosts, saved plans and API tokens; `.core()` hands a row to the arithmetic."""
 
-from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -11,8 +10,7 @@ from knox.models import AbstractAuthToken
 
 from planner.content import content_hash
 from planner.core import hardware, model
-from planner.core.errors import BadInput
-from planner.names import bare, slug_of, unknown_name
+from planner.querysets import GpuTypeQuerySet, ModelSpecQuerySet, PlanQuerySet, gpu_core, immutable, model_core
 
 MOST_GPUS_PER_HOST = 1024
 
@@ -32,17 +30,6 @@ class Confidence(models.TextChoices):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
-
-
-class ModelSpecQuerySet(models.QuerySet["ModelSpec"]):
-    """Reads of the model list."""
-
-    def core_named(self, name: str) -> model.Model:
-        """Return the model of this name (in any case), or raise Unknown with the nearest names."""
-        key = self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first()
-        if key is None:
-            raise unknown_name("model", name, self.values_list("name", flat=True))
-        return _model_core(*key)
 
 
 class ModelSpec(models.Model):
@@ -76,36 +63,7 @@ class ModelSpec(models.Model):
 
     def core(self) -> model.Model:
         """Return the model for the arithmetic; Unknown if we cannot plan its architecture."""
-        return _model_core(self.pk, self.updated_at)
-
-
-@lru_cache(maxsize=512)
-def _model_core(pk: int, updated_at: object) -> model.Model:
-    """Reading a configuration costs more than an estimate: done once for each state of a row."""
-    row = ModelSpec.objects.get(pk=pk)
-    return model.model_from_config(row.config, name=row.name)
-
-
-class GpuTypeQuerySet(models.QuerySet["GpuType"]):
-    """Reads of the GPU types."""
-
-    def core_named(self, name: str) -> hardware.Gpu:
-        """Return the GPU of this slug or of this name as `nvidia-smi` prints it, or raise Unknown."""
-        key = self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first() or self._aliased(name)
-        if key is None:
-            raise unknown_name("gpu", name, self.values_list("slug", flat=True))
-        return _gpu_core(*key)
-
-    def row_named(self, name: str) -> "GpuType":
-        """Return the row of this slug or name, or raise Unknown."""
-        return self.get(slug=self.core_named(name).slug)
-
-    def _aliased(self, name: str) -> tuple[int, object] | None:
-        wanted = bare(name)
-        for pk, updated_at, own_name, aliases in self.values_list("pk", "updated_at", "name", "aliases"):
-            if wanted in {bare(own_name), *map(bare, aliases)}:
-                return pk, updated_at
-        return None
+        return model_core(ModelSpec, self.pk, self.updated_at)
 
 
 class GpuType(models.Model):
@@ -151,24 +109,7 @@ class GpuType(models.Model):
 
     def core(self) -> hardware.Gpu:
         """Return the device for the arithmetic."""
-        return _gpu_core(self.pk, self.updated_at)
-
-
-_SAME_IN_CORE = (
-    "slug name device_type total_bytes total_low_bytes total_high_bytes memory_bandwidth_bytes_per_second "
-    "bf16_flops fp8_flops fp4_flops nvlink_bytes_per_second pcie"
-).split()
-
-
-@lru_cache(maxsize=512)
-def _gpu_core(pk: int, updated_at: object) -> hardware.Gpu:
-    row = GpuType.objects.get(pk=pk)
-    major, _, minor = row.compute_capability.partition(".")
-    return hardware.Gpu(
-        **{name: getattr(row, name) for name in _SAME_IN_CORE},
-        compute_capability=(int(major), int(minor)) if major else None,
-        aliases=tuple(row.aliases),
-    )
+        return gpu_core(GpuType, self.pk, self.updated_at)
 
 
 class Host(models.Model):
@@ -188,22 +129,6 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class PlanQuerySet(models.QuerySet["Plan"]):
-    """Reads of the saved plans; they are never written twice."""
-
-    def listed(self) -> "PlanQuerySet":
-        """The newest first, with what a list shows and without the documents."""
-        return self.select_related("created_by").defer("inputs", "document")
-
-    def update(self, **changes: object) -> NoReturn:
-        """Refused: a plan is a record."""
-        raise _immutable()
-
-
-def _immutable() -> BadInput:
-    return BadInput(field="plan", message="a saved plan does not change.", fix="save the change as a child of it")
 
 
 class Plan(models.Model):
@@ -232,16 +157,16 @@ class Plan(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Insert only: the database itself refuses a second row of the same key."""
+        if not self._state.adding:
+            raise immutable()
+        super().save(*args, **{**kwargs, "force_insert": True})
+
     @property
     def is_intact(self) -> bool:
         """Whether inputs and answer are still those that were saved."""
         return self.content_hash == content_hash(self.inputs, self.document, self.core_version)
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert only: the database itself refuses a second row of the same key."""
-        if not self._state.adding:
-            raise _immutable()
-        super().save(*args, **{**kwargs, "force_insert": True})
 
 
 class ApiToken(AbstractAuthToken):

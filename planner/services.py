@@ -1,6 +1,6 @@
 """The writes: each checks what it is given, changes the database in one transaction, and says who did it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from auditlog.context import set_actor
@@ -98,8 +98,16 @@ def gpu_type_add(*, user: User, name: str, origin: str = Origin.HAND, **columns:
 
 def host_add(*, user: User, name: str, gpu_type: str | GpuType, gpu_count: int = 1, note: str = "") -> Host:
     """Add a machine; `gpu_type` may be a row, a slug, or the name that `nvidia-smi` prints."""
-    kind = GpuType.objects.row_named(gpu_type) if isinstance(gpu_type, str) else gpu_type
+    kind = gpu_type_named(gpu_type) if isinstance(gpu_type, str) else gpu_type
     return _added(Host(name=name.strip(), gpu_type=kind, gpu_count=gpu_count, note=note), user=user)
+
+
+def gpu_type_named(name: str) -> GpuType:
+    """Return the row that a person means, or raise BadInput: a host cannot have a kind of GPU that is not known."""
+    try:
+        return GpuType.objects.row_named(name)
+    except Unknown as error:
+        raise BadInput(field="gpu_type", message=error.message, fix=error.fix) from error
 
 
 def row_change(*, user: User, row: GpuType | Host, **columns: Any) -> Any:
@@ -142,6 +150,8 @@ def _added(row: Any, *, user: User | None) -> Any:
 def _check(row: models.Model) -> None:
     for field in row._meta.concrete_fields:
         storable(getattr(row, field.attname), field=field.name)
+    if getattr(row, "slug", None) == "":
+        raise BadInput(field="name", message="it has no letter and no digit.", fix="give a name with letters")
     try:
         row.full_clean()
     except ValidationError as error:

@@ -75,7 +75,6 @@ INSTALLED_APPS = [
     "profiling",
 ]
 MIDDLEWARE = [
-    "planner.charset.text_charset_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -170,7 +169,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "vLLM Planner",
-    "DESCRIPTION": "Plans vLLM deployments: memory per GPU and rank, capacity, refusals, with the evidence for each number.",
+    "DESCRIPTION": "Plans vLLM deployments: memory per GPU and rank, capacity and refusals, each number with its evidence.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

@@ -4,5 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from planner.charset import with_text_charset
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "planner.settings")
-application = get_wsgi_application()
+application = with_text_charset(get_wsgi_application())

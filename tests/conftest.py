@@ -1,1 +1,37 @@
-"""What every test may ask for."""
+"""Whom every test may ask for: Alice (operator), Bob (viewer), Charlie (outside), and two more.
+
+Rows are made by the plain functions of `tests.factories`. It is imported late: the tests of the core need no Django.
+"""
+
+import pytest
+
+
+@pytest.fixture
+def alice(db):
+    return _person("alice", "operator")
+
+
+@pytest.fixture
+def bob(db):
+    return _person("bob", "viewer")
+
+
+@pytest.fixture
+def charlie(db):
+    return _person("charlie", None)
+
+
+@pytest.fixture
+def paula(db):
+    return _person("paula", "planner")
+
+
+@pytest.fixture
+def adam(db):
+    return _person("adam", "admin")
+
+
+def _person(name, group):
+    from tests.factories import a_person
+
+    return a_person(name, group=group)

@@ -11,6 +11,12 @@ class ModelPermissions(DjangoModelPermissions):
     perms_map = {**DjangoModelPermissions.perms_map, "GET": [_VIEW], "HEAD": [_VIEW], "OPTIONS": [_VIEW]}
     message = "Your account may not do this: an admin can put it in a group that may."
 
+    def has_permission(self, request, view) -> bool:
+        """Leave methods that the resource does not have to its answer that it has none."""
+        if getattr(view, "action", "") is None and request.user.is_authenticated:
+            return True
+        return super().has_permission(request, view)
+
 
 class MayPlan(BasePermission):
     """Whoever may look at plans may ask for an estimate, which writes nothing."""

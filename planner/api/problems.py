@@ -8,9 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
-from planner.core.errors import BadInput, PlanningError, Unknown
+from planner.core.errors import PlanningError, Unknown
 from planner.faults import BadInputs, fix_for
 
 MEDIA_TYPE = "application/problem+json"
@@ -47,8 +48,9 @@ def _said(error: Exception) -> str:
 
 def _plain(known: Response, detail: str) -> Response:
     answer = _problem(known.status_code, detail, fix=_FIXES.get(known.status_code, "correct the request"))
-    for name, value in known.headers.items():
-        answer[name] = value
+    for name in ("WWW-Authenticate", "Retry-After"):
+        if name in known.headers:
+            answer[name] = known.headers[name]
     return answer
 
 
@@ -62,19 +64,29 @@ def _entry(fault: PlanningError) -> dict[str, str]:
 
 def _flat(details: Any, path: str = "") -> Iterator[dict[str, str]]:
     """DRF nests its details as the body is nested; a fault is at the end of each path."""
-    if isinstance(details, Mapping) and set(details) == {"message", "code"} and isinstance(details["code"], str):
+    if _is_fault(details):
         yield {"field": path, "message": str(details["message"]), "fix": fix_for(details["code"])}
     elif isinstance(details, Mapping):
         for name, inner in details.items():
-            yield from _flat(inner, path if name == "non_field_errors" else f"{path}.{name}" if path else str(name))
+            yield from _flat(inner, _joined(path, name))
+    elif all(_is_fault(inner) for inner in details):
+        for inner in details:
+            yield from _flat(inner, path)
     else:
-        many = len(details) > 1 and all(not _is_fault(inner) for inner in details)
         for index, inner in enumerate(details):
-            yield from _flat(inner, f"{path}[{index}]" if many else path)
+            yield from _flat(inner, _joined(path, index))
 
 
 def _is_fault(details: Any) -> bool:
-    return isinstance(details, Mapping) and set(details) == {"message", "code"}
+    return isinstance(details, Mapping) and set(details) == {"message", "code"} and isinstance(details["code"], str)
+
+
+def _joined(path: str, name: str | int) -> str:
+    if isinstance(name, int):
+        return f"{path}[{name}]"
+    if name == api_settings.NON_FIELD_ERRORS_KEY:
+        return path
+    return f"{path}.{name}" if path else name
 
 
 def _response(status: int, errors: list[dict[str, str]]) -> Response:

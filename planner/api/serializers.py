@@ -7,8 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from planner.core.errors import BadInput
-from planner.faults import BadInputs
+from planner.api.fields import Figure, Text, Whole
 from planner.models import MOST_GPUS_PER_HOST, GpuType, Host, ModelSpec, Plan
 
 MOST_TOKENS = 10**9
@@ -48,16 +47,26 @@ class EstimateSerializer(StrictSerializer):
     model = Text(max_length=200, required=False, allow_null=True, help_text="A name of /api/v1/models.")
     gpu = Text(max_length=100, help_text="A slug of /api/v1/gpu-types, or the name that nvidia-smi prints.")
     gpu_count = Whole(
-        min_value=1, max_value=MOST_GPUS_PER_HOST, required=False, allow_null=True, help_text="How many there are: a cap."
+        min_value=1,
+        max_value=MOST_GPUS_PER_HOST,
+        required=False,
+        allow_null=True,
+        help_text="How many there are: a cap.",
     )
     gpu_memory_gib = Figure(
         min_value=0.001, max_value=1e6, required=False, allow_null=True, help_text="Total as CUDA reports it, in GiB."
     )
     free_gib = Figure(
-        min_value=0, max_value=1e6, required=False, allow_null=True, help_text="Free at start, in GiB, if others use it."
+        min_value=0,
+        max_value=1e6,
+        required=False,
+        allow_null=True,
+        help_text="Free at start, in GiB, if others use it.",
     )
     vllm_version = Text(max_length=50, required=False, allow_null=True, help_text="The newest known if left out.")
-    config = serializers.DictField(required=False, allow_null=True, help_text="A config.json in place of a known model.")
+    config = serializers.DictField(
+        required=False, allow_null=True, help_text="A config.json in place of a known model."
+    )
     args = serializers.DictField(required=False, allow_null=True, help_text="vLLM's flags, with underscores.")
     command = Text(max_length=20_000, required=False, allow_null=True, help_text="`vllm serve …` as in a shell.")
     environment = serializers.DictField(child=Text(), required=False, allow_null=True)

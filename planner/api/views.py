@@ -87,9 +87,7 @@ class ModelViewSet(ListAndRead):
         row = services.model_add_from_config(user=request.user, **self.given(serializers.ModelFromConfigSerializer))
         return self.made(serializers.ModelDetailSerializer, row)
 
-    @extend_schema(
-        request=serializers.ModelFromHubSerializer, responses={201: serializers.ModelDetailSerializer}
-    )
+    @extend_schema(request=serializers.ModelFromHubSerializer, responses={201: serializers.ModelDetailSerializer})
     @action(detail=False, methods=["post"], url_path="from-hub")
     def from_hub(self, request: Request) -> Response:
         """Add a model by its Hugging Face id; only its configuration is fetched."""
@@ -151,7 +149,7 @@ class HostViewSet(FleetViewSet):
 
     def columns(self, given: dict[str, Any]) -> dict[str, Any]:
         kind = given.pop("gpu_type", None)
-        return given | ({"gpu_type": GpuType.objects.row_named(kind["slug"])} if kind else {})
+        return given | ({"gpu_type": services.gpu_type_named(kind["slug"])} if kind else {})
 
 
 class PlanViewSet(ListAndRead):
@@ -202,9 +200,7 @@ class MeView(APIView):
         """Say who is asking, and what they may do."""
         user = request.user
         groups = sorted(group.name for group in user.groups.all())
-        return Response(
-            {"username": user.username, "groups": groups, "permissions": accounts.permissions_of(user)}
-        )
+        return Response({"username": user.username, "groups": groups, "permissions": accounts.permissions_of(user)})
 
 
 class NoSuchAddress(APIView):

@@ -14,7 +14,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", metavar="USER")
-        parser.add_argument("--days", type=int, default=90, help=f"how long it lives (default 90, at most {MOST_TOKEN_DAYS})")
+        parser.add_argument(
+            "--days", type=int, default=90, help=f"how long it lives (default 90, at most {MOST_TOKEN_DAYS})"
+        )
         parser.add_argument("--name", default="command line", help="what uses it, as the account page shows it")
         parser.add_argument(
             "--group", choices=[*PERMISSIONS, "admin"], help="make the account in this group if it is not there yet"
