@@ -9,11 +9,11 @@ from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from planner import services
 from planner.core.errors import PlanningError
 from planner.forms import ModelByHandForm, ModelFromFileForm, ModelFromHubForm, PlannerForm
 from planner.models import ModelSpec, Origin
 from planner.pages.answer import answer, permitted
-from planner.services import model_add_from_config, model_add_from_hub
 
 FORMS = {"hub": ModelFromHubForm, "file": ModelFromFileForm, "hand": ModelByHandForm}
 may_add = permitted("planner.add_modelspec", act="add models")
@@ -31,7 +31,7 @@ def model_new(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("token")
 def from_hub(request: HttpRequest) -> HttpResponse:
     """Fetch the configuration of a Hugging Face repository; the token serves this one request."""
-    return _added(request, "hub", lambda given: model_add_from_hub(user=request.user, **given))
+    return _added(request, "hub", lambda given: services.model_add_from_hub(user=request.user, **given))
 
 
 @require_POST
@@ -41,7 +41,7 @@ def from_file(request: HttpRequest) -> HttpResponse:
     return _added(
         request,
         "file",
-        lambda given: model_add_from_config(
+        lambda given: services.model_add_from_config(
             user=request.user, name=given["name"], config=given["config"], source="", origin=Origin.UPLOAD
         ),
     )
@@ -54,7 +54,7 @@ def by_hand(request: HttpRequest) -> HttpResponse:
     return _added(
         request,
         "hand",
-        lambda given: model_add_from_config(
+        lambda given: services.model_add_from_config(
             user=request.user, name=given["name"], config=given["config"], source="", origin=Origin.HAND
         ),
     )

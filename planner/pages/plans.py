@@ -15,7 +15,7 @@ from planner.models import Plan
 from planner.pages.answer import answer, permitted
 from planner.pages.lists import listed, page_of
 from planner.pages.sheet import sheet_of
-from planner.questions import query_from_inputs
+from planner.query import query_from_inputs
 from planner.revisions import answer_today, command_of
 
 TABS = {"memory": "Memory", "capacity": "Capacity", "why": "Why", "json": "JSON"}

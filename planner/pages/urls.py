@@ -2,12 +2,19 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.pages import account, compare, gpu_types, home, hosts, plans, workbench
+from planner.pages import account, compare, gpu_types, home, hosts, model_add, models, plans, workbench
 from planner.pages.answer import page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *page("", home.home, "home"),
     path("start", home.start, name="start"),
+    path("models/add", model_add.model_new, name="model_add"),
+    path("models/add/hub", model_add.from_hub, name="model_add_hub"),
+    path("models/add/file", model_add.from_file, name="model_add_file"),
+    path("models/add/hand", model_add.by_hand, name="model_add_hand"),
+    *page("models", models.model_list, "models"),
+    *page("models/<str:slug>/fits", models.model_fits, "model_fits"),
+    *page("models/<str:slug>", models.model_detail, "model"),
     path("gpu-types/add", gpu_types.gpu_type_new, name="gpu_type_add"),
     path("gpu-types/import", gpu_types.gpu_type_import, name="gpu_type_import"),
     *page("gpu-types", gpu_types.gpu_type_list, "gpu_types"),

@@ -1,0 +1,80 @@
+"""Models: the list, and one model's spec sheet with where it fits."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from planner.filters import ModelFilter
+from planner.fits import fits_on_known_gpus
+from planner.model_list import Sheet, sheet_of_model, with_sheets
+from planner.models import ModelSpec
+from planner.pages.answer import answer, permitted
+from planner.pages.lists import listed, page_of
+
+PLANNABLE = {"yes": True, "no": False}
+
+
+@require_safe
+@permitted("planner.view_modelspec", act="see models")
+def model_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
+    """Every model, narrowed and sorted by the address."""
+    narrowed = ModelFilter(request.GET, queryset=ModelSpec.objects.defer("config"))
+    rows = with_sheets(
+        narrowed.qs,
+        plannable=PLANNABLE.get(request.GET.get("plannable", "")),
+        ordering=request.GET.get("ordering", ""),
+    )
+    page = page_of(request, rows)
+    drawn_with = {
+        "page_obj": page,
+        "filter": narrowed,
+        "plannable": request.GET.get("plannable", ""),
+        "architectures": ModelSpec.objects.order_by("architecture").values_list("architecture", flat=True).distinct(),
+    }
+    data = listed(page, lambda pair: model_row(*pair))
+    return answer(request, "planner/model_list.html", data, as_json=as_json, drawn_with=drawn_with)
+
+
+def model_row(row: ModelSpec, sheet: Sheet) -> dict[str, Any]:
+    """One model as data."""
+    return {
+        "name": row.name,
+        "slug": row.slug,
+        "url": reverse("model", args=[row.slug]),
+        "architecture": row.architecture,
+        "origin": row.origin,
+        "source": row.source,
+        "confidence": row.confidence,
+        "plannable": sheet.model is not None,
+        "unplanned": sheet.unplanned,
+        "facts": asdict(sheet.facts),
+        "parameters": sheet.figure("parameters"),
+        "max_model_len": sheet.figure("longest"),
+        "spec": asdict(sheet.spec) if sheet.spec else None,
+    }
+
+
+@require_safe
+@permitted("planner.view_modelspec", act="see models")
+def model_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -> HttpResponse:
+    """One model: every fact, its source, and what follows from it."""
+    row = get_object_or_404(ModelSpec, slug=slug)
+    data = {"model": model_row(row, sheet_of_model(row)), "config": row.config}
+    drawn_with = {"config_text": json.dumps(row.config, indent=2, ensure_ascii=False)}
+    return answer(request, "planner/model_detail.html", data, as_json=as_json, drawn_with=drawn_with)
+
+
+@require_safe
+@permitted("planner.view_modelspec", act="see models")
+def model_fits(request: HttpRequest, slug: str, *, as_json: bool = False) -> HttpResponse:
+    """On which GPU types and how many of them the model fits, at the newest version's defaults."""
+    row = get_object_or_404(ModelSpec, slug=slug)
+    part = request.headers.get("HX-Request-Type") == "partial"
+    template = "planner/_fits.html" if part else "planner/model_fits.html"
+    data = {"model": {"name": row.name, "url": reverse("model", args=[row.slug])}, **fits_on_known_gpus(row)}
+    return answer(request, template, data, as_json=as_json)
