@@ -10,8 +10,8 @@ from django.http import QueryDict
 from planner.catalog.flags import flags
 from planner.core.choices import SizeChoice
 from planner.core.engine import EngineArgs, Version
-from planner.core.errors import PlanningError
-from planner.readers.command import given_fields, read_command
+from planner.core.errors import BadInput, PlanningError
+from planner.query import ABOUT_THE_MACHINE, inputs_from_query, query_from_inputs
 
 MAIN_FLAGS = (
     "tensor_parallel_size",
@@ -22,9 +22,9 @@ MAIN_FLAGS = (
     "max_num_batched_tokens",
     "kv_cache_dtype",
 )
-ABOUT_THE_MACHINE = ("model", "gpu", "gpu_count", "gpu_memory_gib", "free_gib", "vllm_version")
-NOT_FLAGS = {*ABOUT_THE_MACHINE, "request", "from", "command", "other", "usage", "environment"}
-REQUEST_PARTS = ("name", "share", "prompt", "output", "prefix", "concurrent")
+KEPT_BESIDE_A_COMMAND = ("gpu", "gpu_count", "gpu_memory_gib", "free_gib", "vllm_version", "request", "command")
+NOT_FLAGS = {*ABOUT_THE_MACHINE, "request", "from", "command", "other", "environment"}
+ROW_PARTS = ("name", "share", "prompt", "output", "prefix", "concurrent")
 HARDWARE = {
     "gpu_count": ("GPUs at hand", "as needed"),
     "gpu_memory_gib": ("GiB, as CUDA sees", "catalog"),
@@ -178,13 +178,13 @@ def _size_choice(choice: SizeChoice) -> Choice:
 
 def request_row(text: str) -> RequestRow:
     """Return one request class of the address as its parts; what is missing is empty."""
-    return RequestRow(**dict(zip(REQUEST_PARTS, text.split(":"), strict=False)))
+    return RequestRow(**dict(zip(ROW_PARTS, text.split(":"), strict=False)))
 
 
 def state_of(sent: QueryDict) -> QueryDict:
     """Return the address's whole state: set fields alone, and the rows of the traffic as one `request` each."""
     state = QueryDict(mutable=True)
-    row_fields = [f"request_{part}" for part in REQUEST_PARTS]
+    row_fields = [f"request_{part}" for part in ROW_PARTS]
     for name, values in sent.lists():
         if name not in row_fields:
             state.setlist(name, [value.strip() for value in values if value.strip()])
@@ -197,31 +197,25 @@ def state_of(sent: QueryDict) -> QueryDict:
     return state
 
 
-def read_into(state: QueryDict, *, version: Version) -> QueryDict:
+def read_into(state: QueryDict) -> QueryDict:
     """Return the state with a pasted command, or flags typed as text, taken apart into fields of their own.
 
     A command replaces every flag and keeps the machine and the traffic; typed flags are added to those that are set.
     """
     if "command" in state:
-        args = read_command(state["command"], version=version)
-        kept = {name: state.getlist(name) for name in (*ABOUT_THE_MACHINE, "request", "from") if name in state}
-        return _filled({**kept, "model": [args.model]}, args)
-    if "other" in state:
-        args = read_command(f"vllm serve {shlex.quote(state.get('model', 'MODEL'))} {state['other']}", version=version)
-        return _filled({name: values for name, values in state.lists() if name != "other"}, args)
+        return _taken_apart(state, {name: state.getlist(name) for name in KEPT_BESIDE_A_COMMAND}, "command")
+    if "other" in state and "model" in state:
+        sent = {name: values for name, values in state.lists() if name != "other"}
+        command = f"vllm serve {shlex.quote(state['model'])} {state['other']}"
+        return _taken_apart(state, {**sent, "command": [command]}, "other")
     return state
 
 
-def _filled(fields_kept: Mapping[str, list[str]], args: EngineArgs) -> QueryDict:
-    state = QueryDict(mutable=True)
-    for name, values in fields_kept.items():
-        state.setlist(name, values)
-    for name, value in (given_fields(args) | dict(args.environment)).items():
-        state[name] = _typed(value)
-    return state
-
-
-def _typed(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _taken_apart(state: QueryDict, sent: Mapping[str, list[str]], field: str) -> QueryDict:
+    try:
+        read = QueryDict(query_from_inputs(inputs_from_query(sent)), mutable=True)
+    except PlanningError as fault:
+        raise BadInput(field=field, message=fault.message, fix=fault.fix) from fault
+    if "from" in state:
+        read["from"] = state["from"]
+    return read

@@ -20,8 +20,8 @@ from planner.core.estimate import Question
 from planner.models import GpuType, ModelSpec, Plan
 from planner.pages.answer import permitted
 from planner.pages.sheet import sheet_of
+from planner.query import inputs_from_query
 from planner.question_form import QuestionForm, read_into, state_of
-from planner.questions import inputs_from_query
 from planner.readers.command import format_command
 from planner.services import plan_save
 
@@ -47,18 +47,12 @@ def reply_to(state: QueryDict) -> Reply:
         return Reply()
     question = None
     try:
-        question = asked(_inputs(state))
+        question = asked(inputs_from_query(state))
         return Reply(question=question, document=answered(question))
     except Unknown as error:
         return Reply(question=question, document=unknown_document(error))
     except BadInput as fault:
         return Reply(fault=fault)
-
-
-def _inputs(state: QueryDict) -> dict[str, Any]:
-    asked_for = state.copy()
-    asked_for.pop("from", None)
-    return inputs_from_query(asked_for)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,9 +63,9 @@ def workbench(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     if request.method == "POST":
         return _save(request, state)
     if as_json:
-        return JsonResponse(answer(_inputs(state)), json_dumps_params={"indent": 2})
+        return JsonResponse(answer(inputs_from_query(state)), json_dumps_params={"indent": 2})
     try:
-        state = read_into(state, version=_version(state))
+        state = read_into(state)
     except PlanningError as fault:
         return _page(request, state, Reply(fault=fault))
     if not _is_fragment(request) and state.urlencode() != request.GET.urlencode():
@@ -87,7 +81,7 @@ def workbench_help(request: HttpRequest) -> HttpResponse:
     """What would help: every change planned again in full, each a link to its workbench."""
     state = state_of(request.GET)
     try:
-        document = answered(asked(_inputs(state)), with_help=True)
+        document = answered(asked(inputs_from_query(state)), with_help=True)
     except PlanningError as fault:
         raise Http404(str(fault)) from fault
     changes = [{**change, "url": _changed(state, change)} for change in document["help"]]
@@ -131,7 +125,7 @@ def _saved(request: HttpRequest, state: QueryDict) -> HttpResponse:
     try:
         plan = plan_save(
             user=request.user,
-            inputs=_inputs(state),
+            inputs=inputs_from_query(state),
             name=request.POST.get("name", ""),
             parent=get_object_or_404(Plan, pk=parent) if parent else None,
         )

@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from django.http import QueryDict
 
-from planner.core.engine import Version
 from planner.models import Plan
 from planner.question_form import read_into, state_of
 from tests.factories import a_gpu_type, a_model
@@ -57,13 +56,13 @@ def test_a_colon_in_a_name_does_not_shift_the_rest():
 
 def test_a_command_replaces_the_flags_and_keeps_the_machine():
     asked = QueryDict("gpu=h100&gpu_count=8&max_num_seqs=64&command=vllm+serve+a/b+-tp+4+--enforce-eager")
-    read = read_into(asked, version=Version(0, 32))
-    assert read.urlencode(safe="/") == "gpu=h100&gpu_count=8&model=a/b&tensor_parallel_size=4&enforce_eager=true"
+    read = read_into(asked)
+    assert read.urlencode(safe="/") == "model=a/b&gpu=h100&gpu_count=8&tensor_parallel_size=4&enforce_eager=true"
 
 
 def test_typed_flags_are_added_to_those_that_are_set():
     asked = QueryDict("model=a/b&max_num_seqs=64&other=--block-size+32")
-    assert read_into(asked, version=Version(0, 32)).urlencode(safe="/") == "model=a/b&max_num_seqs=64&block_size=32"
+    assert read_into(asked).urlencode(safe="/") == "model=a/b&max_num_seqs=64&block_size=32"
 
 
 def test_an_address_with_empty_fields_leads_to_the_one_without(as_bob):
