@@ -29,7 +29,7 @@ def inputs_from_query(query: Query) -> dict[str, Any]:
     environment: dict[str, str] = {}
     for name, values in _lists(query):
         if name == "request":
-            inputs["requests"] = [_request(value) for value in values]
+            inputs["requests"] = [request_from_text(value) for value in values]
         elif name in ABOUT_THE_MACHINE or name == "command":
             inputs[name] = values[-1]
         elif name == "config":
@@ -76,7 +76,8 @@ def _lists(query: Query) -> list[tuple[str, list[str]]]:
     return [(name, values) for name, values in filled if values and name not in IGNORED]
 
 
-def _request(text: str) -> dict[str, Any]:
+def request_from_text(text: str) -> dict[str, Any]:
+    """Return one request class written as `name:share:prompt:output[:prefix[:concurrent]]`, its parts still text."""
     parts = text.split(":")
     if not 4 <= len(parts) <= len(REQUEST_PARTS):
         raise BadInput(field="requests", message=f"{text[:80]!r} is not a request class.", fix=REQUEST_FORM)
