@@ -9,10 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.db.models import ProtectedError
 
+from planner import hub
 from planner.answers import answer
 from planner.content import content_hash
 from planner.core import CORE_VERSION
-from planner.core.errors import BadInput, Unknown
+from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.model import model_facts
 from planner.faults import bad_inputs
 from planner.models import Confidence, GpuType, Host, ModelSpec, Origin, Plan
@@ -72,6 +73,22 @@ def model_add_from_config(
         created_by=user,
     )
     return _added(row, user=user)
+
+
+def model_add_from_hub(*, user: User, repo_id: str, token: str = "") -> ModelSpec:
+    """Add a model by its Hugging Face id; the token serves this one request and is not kept."""
+    try:
+        found = hub.fetch_model(repo_id.strip(), token=token or None)
+    except PlanningError as error:
+        raise type(error)(field="repo_id", message=error.message, fix=error.fix) from error
+    return model_add_from_config(
+        user=user,
+        name=found.repo_id,
+        config=found.config,
+        source=found.source,
+        origin=Origin.HUB,
+        confidence=Confidence.HIGH,
+    )
 
 
 def finite(value: Any) -> Any:
