@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import User
 
 from planner.core.errors import BadInput, PlanningError
 from planner.core.units import bytes_from_gib
@@ -201,8 +203,10 @@ class ModelByHandForm(PlannerForm):
     head_dim = _whole("head_dim", required=False, help_text="Empty: hidden_size ÷ num_attention_heads")
     vocab_size = _whole("vocab_size")
     max_position_embeddings = _whole("max_position_embeddings")
-    torch_dtype = forms.ChoiceField(choices=[(name, name) for name in ("bfloat16", "float16", "float32")])
-    tie_word_embeddings = forms.BooleanField(required=False)
+    torch_dtype = forms.ChoiceField(
+        label="torch_dtype", choices=[(name, name) for name in ("bfloat16", "float16", "float32")]
+    )
+    tie_word_embeddings = forms.BooleanField(label="tie_word_embeddings", required=False)
 
     def clean(self) -> dict[str, Any]:
         """The config.json that says the same; an empty field is left out, as a checkpoint would."""
@@ -223,3 +227,13 @@ class TokenForm(PlannerForm):
         choices=[(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")],
         initial=90,
     )
+
+
+class NewPasswordForm(PasswordChangeForm[User]):
+    """A new password; the page does not jump to it, and says the rules in one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["old_password"].widget.attrs.pop("autofocus", None)
+        self.fields["new_password1"].help_text = "At least 8 characters, not only digits, no common password"
+        self.fields["new_password2"].help_text = ""

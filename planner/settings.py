@@ -180,6 +180,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {},
 }
 
+FILTERS_EMPTY_CHOICE_LABEL = "all"
+
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True  # served straight from the packages: nothing to collect, nothing to go stale
 

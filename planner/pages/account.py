@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from planner.accounts import token_create, token_revoke
 from planner.core.errors import PlanningError
-from planner.forms import TokenForm
+from planner.forms import NewPasswordForm, TokenForm
 from planner.models import ApiToken
 from planner.pages.answer import answer
 
@@ -55,7 +54,7 @@ def token_end(request: HttpRequest, pk: str) -> HttpResponse:
 @sensitive_post_parameters()
 def password_change(request: HttpRequest) -> HttpResponse:
     """Change one's password and stay signed in here."""
-    form = PasswordChangeForm(request.user, request.POST)
+    form = NewPasswordForm(request.user, request.POST)
     if not form.is_valid():
         return _account_page(request, password_form=form, status=422)
     update_session_auth_hash(request, form.save())
@@ -72,7 +71,7 @@ def _account_page(request: HttpRequest, *, as_json: bool = False, status: int = 
     }
     drawn_with = {
         "token_form": TokenForm(),
-        "password_form": PasswordChangeForm(request.user),
+        "password_form": NewPasswordForm(request.user),
         "token_rows": tokens,
         "now": timezone.now(),
         **drawn_with,

@@ -61,7 +61,7 @@ def by_hand(request: HttpRequest) -> HttpResponse:
 
 
 def _added(request: HttpRequest, way: str, add: Callable[[dict[str, Any]], ModelSpec]) -> HttpResponse:
-    form: PlannerForm = FORMS[way](request.POST, request.FILES)
+    form: PlannerForm = FORMS[way](request.POST, request.FILES, auto_id=f"{way}_%s")
     if form.is_valid():
         try:
             model = add(form.cleaned_data)
@@ -74,5 +74,5 @@ def _added(request: HttpRequest, way: str, add: Callable[[dict[str, Any]], Model
 
 
 def _add_page(request: HttpRequest, *, status: int = 200, **forms: PlannerForm) -> HttpResponse:
-    drawn_with = {way: forms.get(way) or kind() for way, kind in FORMS.items()}
+    drawn_with = {way: forms.get(way) or kind(auto_id=f"{way}_%s") for way, kind in FORMS.items()}
     return answer(request, "planner/model_add.html", {}, as_json=False, status=status, drawn_with=drawn_with)
