@@ -177,7 +177,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "displayRequestDuration": True},
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {},
+    "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": [
+        "planner.api.schema.with_shared_components",
+        "drf_spectacular.hooks.postprocess_schema_enums",
+    ],
 }
 
 FILTERS_EMPTY_CHOICE_LABEL = "all"

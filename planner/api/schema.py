@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
+from planner.api.document_schema import document_components, ref
 from planner.api.problems import MEDIA_TYPE
 
 PROBLEM = {
@@ -26,7 +28,7 @@ PROBLEM = {
     },
     "required": ["type", "title", "status", "detail"],
 }
-DOCUMENT: dict[str, Any] = {"type": "object"}
+DOCUMENT = ref("Document")
 _ALWAYS = {"401": "Nobody is signed in.", "403": "Not permitted, or no CSRF token with a session."}
 _WITH_BODY = {
     "400": "Something in the body is wrong.",
@@ -34,6 +36,21 @@ _WITH_BODY = {
     "415": "The body is not JSON.",
     "429": "Too many requests.",
 }
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How a program signs in."""
+
+    target_class = "planner.api.authentication.ApiTokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Token ` followed by a token of your account page.",
+        }
 
 
 class Schema(AutoSchema):
@@ -53,10 +70,16 @@ class Schema(AutoSchema):
             errors["404"] = "There is no such row."
         if self.method == "DELETE":
             errors |= {"400": "It cannot be removed.", "429": "Too many requests."}
-        if self.path.endswith(("/plans", "/models/from-hub")) and self.method == "POST":
+        if self.path.endswith(("/plans", "/from-hub")) and self.method == "POST":
             errors["422"] = "There is no answer: what decides it is unknown."
         return errors
 
 
 def _problem(description: str) -> dict[str, Any]:
-    return {"description": description, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": ref("Problem")}}}
+
+
+def with_shared_components(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add the components that views refer to by name."""
+    result["components"]["schemas"] |= {"Problem": PROBLEM, **document_components()}
+    return result
