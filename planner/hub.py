@@ -55,9 +55,11 @@ def fetch_config(repo_id: str, *, token: str | None = None, timeout_seconds: flo
 def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) -> bytes | None:
     """Return one small file of a repository, or None when it has no such file; the local cache is the fallback."""
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HTTPError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HTTPError, OfflineModeIsEnabled
 
     try:
+        if _offline():
+            raise OfflineModeIsEnabled
         return _download(repo_id, name, token, timeout_seconds)
     except EntryNotFoundError:
         return None
@@ -78,7 +80,7 @@ def _download(repo_id: str, name: str, token: str | None, timeout_seconds: float
     from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, validate_repo_id
 
     validate_repo_id(repo_id)
-    url, headers = hf_hub_url(repo_id, name), build_hf_headers(token=token)
+    url, headers = hf_hub_url(repo_id, name, endpoint=_endpoint()), build_hf_headers(token=token)
     session = get_session()
     with session.stream("GET", url, headers=headers, timeout=timeout_seconds, follow_redirects=True) as response:
         hf_raise_for_status(response)
@@ -96,7 +98,9 @@ def _parameters(repo_id: str, token: str | None, timeout_seconds: float) -> dict
     from huggingface_hub.errors import HTTPError
 
     try:
-        info = HfApi(token=token).model_info(repo_id, timeout=timeout_seconds, expand=["safetensors"])
+        info = HfApi(endpoint=_endpoint(), token=token).model_info(
+            repo_id, timeout=timeout_seconds, expand=["safetensors"]
+        )
     except (OSError, ValueError, HTTPError):
         return {}
     return dict(info.safetensors.parameters) if info.safetensors else {}
@@ -126,6 +130,10 @@ def _explained(repo_id: str, error: Exception) -> PlanningError:
 def _status(error: Exception) -> str:
     response = getattr(error, "response", None)
     return f"{response.status_code}" if response is not None else type(error).__name__
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
 
 def _offline() -> bool:
