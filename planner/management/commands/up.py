@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from planner import parts, sign_in, this_machine
@@ -44,9 +44,7 @@ class Command(BaseCommand):
         if not os.environ.get("REDIS_URL"):
             parts.start_broker(service)
         this_machine.require_broker()
-        call_command("migrate", interactive=False, verbosity=0)
-        if "catalog_load" in get_commands():
-            call_command("catalog_load", verbosity=0)
+        call_command("prepare")
         parts.start_worker(service)
         parts.start_beat(service)
         parts.start_web(service, host, port)
