@@ -114,25 +114,26 @@ def _version(state: QueryDict) -> Version:
         return catalog.engine_facts(None).version
 
 
+@permitted("planner.add_plan", act="save plans")
 def _save(request: HttpRequest, state: QueryDict) -> HttpResponse:
     """Freeze the question and its answer; what cannot be saved stays on the workbench with the reason."""
-    return _saved(request, state)
-
-
-@permitted("planner.add_plan", act="save plans")
-def _saved(request: HttpRequest, state: QueryDict) -> HttpResponse:
-    parent = state.get("from")
     try:
         plan = plan_save(
             user=request.user,
             inputs=inputs_from_query(state),
             name=request.POST.get("name", ""),
-            parent=get_object_or_404(Plan, pk=parent) if parent else None,
+            parent=_parent(state.get("from", "")),
         )
     except PlanningError as fault:
         return _page(request, state, Reply(fault=fault))
     messages.success(request, f"Saved as plan {plan.pk}. It will not change; an edit makes a new one.")
     return redirect("plan", pk=plan.pk)
+
+
+def _parent(number: str) -> Plan | None:
+    if number and not number.isdecimal():
+        raise Http404(f"There is no plan {number}.")
+    return get_object_or_404(Plan, pk=number) if number else None
 
 
 def _page(request: HttpRequest, state: QueryDict, reply: Reply) -> HttpResponse:

@@ -5,9 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
-
-from planner import services
 
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright's loop runs in the thread that prepares the database
 QUIET = "--disable-gpu --disable-background-networking --disable-component-update --disable-sync --no-first-run"
@@ -30,7 +29,7 @@ def browser_type_launch_args(browser_type_launch_args):
 @pytest.fixture
 def site(live_server):
     """The service with its catalog; every test starts from an empty database."""
-    services.catalog_load()
+    call_command("catalog_load", verbosity=0)
     return live_server.url
 
 

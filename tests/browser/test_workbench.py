@@ -39,7 +39,7 @@ def retyped(page, flag, text):
     """Type into a field and wait for the answer that the typing brings."""
     with page.expect_response(lambda response: "/plans/new?" in response.url and "help" not in response.url):
         page.locator(f"#f-{flag}").fill(text)
-    page.wait_for_function("!document.querySelector('.htmx-request, .htmx-swapping')")
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
 
 
 def test_planning_the_post_mortem_from_an_empty_form(open_page, paula):

@@ -51,7 +51,7 @@ def test_an_untouched_row_is_no_request():
 
 def test_a_colon_in_a_name_does_not_shift_the_rest():
     row = "request_name=a:b&request_share=&request_prompt=8&request_output=2&request_prefix=&request_concurrent="
-    assert state(row) == "request=a+b::8:2"
+    assert state(row) == "request=a%20b::8:2"
 
 
 def test_a_command_replaces_the_flags_and_keeps_the_machine():
