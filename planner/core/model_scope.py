@@ -1,0 +1,116 @@
+"""Which config.json is planned: decoder-only, dense, full attention, unquantised; anything else is named."""
+
+from collections.abc import Mapping
+
+from planner.core.config_keys import ConfigKeys
+from planner.core.errors import BadInput, Unknown
+from planner.core.families import FAMILIES, MODEL_TYPES
+from planner.core.family import Family
+
+PLANNED = "plan a decoder-only dense model with full attention in bf16, fp16 or fp32"
+EXPERT_KEYS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+TOWER_KEYS = ("vision_config", "audio_config", "visual", "vision_tower", "encoder_config", "mm_vision_tower")
+STATE_KEYS = ("mamba_d_state", "ssm_cfg", "linear_attn_config", "layers_block_type", "hybrid_override_pattern")
+OTHER_KEYS = {
+    "kv_lora_rank": "latent (MLA) attention",
+    "attention_chunk_size": "chunked attention",
+    "dual_chunk_attention_config": "dual chunk attention",
+    "block_configs": "layers of different shapes",
+    "per_layer_config": "layers of different shapes",
+    "num_kv_heads_per_layer": "layers of different shapes",
+    "compress_ratios": "compressed attention",
+    "rswa_window": "sliding windows",
+    "interleaved_sliding_window": "sliding windows",
+}
+
+
+def language_model(config: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the keys of the language model: those of a nested `text_config` over the outer ones."""
+    nested = config.get("text_config")
+    if nested is None:
+        return config
+    if not isinstance(nested, Mapping):
+        raise BadInput(field="text_config", message="text_config is no object.", fix="correct it in config.json")
+    outer = {key: value for key, value in config.items() if key != "text_config"}
+    return {**outer, **nested, "architectures": config.get("architectures") or nested.get("architectures")}
+
+
+def read_architecture(config: Mapping[str, object]) -> str:
+    """Return the architecture that vLLM would build: the first stated one, or that of the model type."""
+    stated = config.get("architectures")
+    if stated is None or stated == []:
+        return MODEL_TYPES.get(str(config.get("model_type")), "")
+    if isinstance(stated, list | tuple) and all(isinstance(name, str) for name in stated):
+        return str(stated[0])
+    raise BadInput(
+        field="architectures",
+        message=f"architectures is {stated!r}; it must be a list of names.",
+        fix='give e.g. ["LlamaForCausalLM"]',
+    )
+
+
+def planned_family(config: Mapping[str, object]) -> tuple[str, Family]:
+    """Return the architecture and its row, or raise Unknown naming the key that decides."""
+    architecture = read_architecture(config)
+    family = FAMILIES.get(architecture)
+    if family is None:
+        name = architecture or str(config.get("model_type") or "none stated")
+        kind = _kind_of(config)
+        field = "architectures" if architecture else "model_type"
+        raise unknown(field, f"{name}{f' ({kind})' if kind else ''} is not planned yet.")
+    return architecture, family
+
+
+def require_planned(keys: ConfigKeys, family: Family) -> None:
+    """Raise Unknown for the first key that makes this more than a dense decoder with full attention."""
+    config = keys.config
+    for name in ("quantization_config", "compression_config"):
+        if (quantised := config.get(name)) is not None:
+            method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
+            raise unknown(name, f"quantised weights are not planned yet{f' ({method})' if method else ''}.")
+    for name, kind in _kinds(config):
+        raise unknown(name, f"{kind} is not planned yet.")
+    for name in family.unplanned_if:
+        if keys.has(name) and keys.flag(name):
+            raise unknown(name, f"{name} is not planned yet for this family.")
+    _require_full_attention(keys, family)
+
+
+def _require_full_attention(keys: ConfigKeys, family: Family) -> None:
+    """A window holds for every layer, unless `layer_types` states them all full or the family's flag is off.
+
+    Source: vLLM `EngineArgs.create_engine_config` (CacheConfig.sliding_window), transformers' Qwen classes.
+    """
+    layers = keys.config.get("layer_types") or ()
+    if not isinstance(layers, list | tuple):
+        raise keys.wrong("layer_types", layers, "a list of names")
+    if others := {str(kind) for kind in layers} - {"full_attention"}:
+        raise unknown("layer_types", f"layers of kind {', '.join(sorted(others))} are not planned yet.")
+    window = keys.value("sliding_window")
+    if not layers and window not in (None, 0) and not (family.window_flag and not keys.flag(family.window_flag)):
+        raise unknown("sliding_window", f"a sliding window ({window}) is not planned yet.")
+
+
+def _kind_of(config: Mapping[str, object]) -> str:
+    return next((kind for _, kind in _kinds(config)), "")
+
+
+def _kinds(config: Mapping[str, object]) -> list[tuple[str, str]]:
+    """What the keys say beyond a dense decoder: (deciding key, kind), the plainest first."""
+    found: list[tuple[str, str]] = []
+    if config.get("is_encoder_decoder"):
+        found.append(("is_encoder_decoder", "an encoder-decoder"))
+    if config.get("is_causal") is False:
+        found.append(("is_causal", "bidirectional attention"))
+    found += [(key, "a vision or audio tower") for key in TOWER_KEYS if config.get(key)]
+    found += [(key, "a mixture of experts") for key in EXPERT_KEYS if config.get(key)]
+    found += [(key, "a state-space or linear attention") for key in STATE_KEYS if config.get(key)]
+    found += [(key, kind) for key, kind in OTHER_KEYS.items() if config.get(key) is not None]
+    if config.get("head_dtype") not in (None, "model"):
+        found.append(("head_dtype", "a head of another dtype"))
+    return found
+
+
+def unknown(field: str, what: str) -> Unknown:
+    """Return the error for a model that is not planned, naming the key of config.json that decides it."""
+    return Unknown(field=field, message=f"unknown architecture: {what}", fix=PLANNED)

@@ -1,0 +1,239 @@
+"""Ask a real vLLM what it would load and cache: one JSON question a line on stdin, one JSON answer a line on stdout.
+
+Runs inside the engine's own interpreter and never inside ours. vLLM is imported once; every question is answered in a
+forked child, because its process groups and caches are globals. No weights are read and no device is needed: the model
+is built on torch's `meta` device, as one rank of a process group whose peers do not exist.
+
+Questions (`ask` names the kind):
+  weights  config, tensor_parallel_size, pipeline_parallel_size, rank, dtype, environment, listing, device (`cpu` for
+           the few models that compute with a weight while they are built)
+  blocks   stages [[layers, kv_heads, head_size, element_bytes, available_bytes], ...], block_size, max_model_len,
+           num_gpu_blocks_override
+An answer is what was asked for, or `refused` with the class and the text of vLLM's error.
+"""
+
+import gc
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    VLLM_NO_USAGE_STATS="1",
+    VLLM_LOGGING_LEVEL="ERROR",
+    VLLM_CPU_KVCACHE_SPACE="1",
+    VLLM_ENABLE_V1_MULTIPROCESSING="0",
+)
+
+import torch
+import transformers
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from vllm.config import set_current_vllm_config
+from vllm.distributed import parallel_state
+from vllm.engine.arg_utils import EngineArgs
+from vllm.model_executor.model_loader.utils import initialize_model
+from vllm.model_executor.models import registry
+from vllm.transformers_utils import config as vllm_configs
+from vllm.utils.torch_utils import set_default_torch_dtype
+from vllm.v1.core import kv_cache_utils
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheSpec
+from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
+
+DTYPES = {1: torch.float8_e4m3fn, 2: torch.bfloat16, 4: torch.float32}
+
+
+class LoneRank(parallel_state.GroupCoordinator):
+    """A member of a group whose peers were never started: it knows its place and cannot communicate."""
+
+    def __init__(self, group_ranks: list[list[int]], local_rank: int, *_: object, **__: object) -> None:
+        self.rank = torch.distributed.get_rank()
+        self.ranks = next(ranks for ranks in group_ranks if self.rank in ranks)
+        self.world_size, self.rank_in_group = len(self.ranks), self.ranks.index(self.rank)
+        self.local_rank = self.device_index = local_rank
+        self.device = torch.device("cpu")
+        self.cpu_group = self.device_group = self.device_communicator = self.mq_broadcaster = None
+        self.use_device_communicator = False
+
+
+@contextmanager
+def one_rank_of(vllm_config: Any, *, rank: int) -> Iterator[None]:
+    """Set vLLM's globals up as the given rank of the config's layout."""
+    layout = vllm_config.parallel_config
+    world_size = layout.tensor_parallel_size * layout.pipeline_parallel_size
+    torch.distributed.init_process_group(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
+    parallel_state.GroupCoordinator = LoneRank
+    parallel_state._WORLD = LoneRank([list(range(world_size))], 0)
+    parallel_state._NODE_COUNT = 1
+    with set_current_vllm_config(vllm_config):
+        parallel_state.initialize_model_parallel(layout.tensor_parallel_size, layout.pipeline_parallel_size)
+        yield
+
+
+def register_remote_config(config: dict[str, Any]) -> None:
+    """Stand in for the configuration class that a checkpoint with remote code ships: it holds the keys as given."""
+    model_type = config["model_type"]
+    if model_type in transformers.CONFIG_MAPPING or model_type in vllm_configs._CONFIG_REGISTRY:
+        return
+    names = {"num_hidden_layers": "num_layers"} if "num_layers" in config else {}
+    facts = {"model_type": model_type, "attribute_map": names, "tie_word_embeddings": False}
+    plain = type("RemoteConfig", (transformers.PretrainedConfig,), facts)
+    transformers.AutoConfig.register(model_type, plain)
+
+
+def engine_config(question: dict[str, Any], folder: Path) -> Any:
+    """Return vLLM's own resolved configuration for the question's config.json and flags."""
+    register_remote_config(question["config"])
+    (folder / "config.json").write_text(json.dumps(question["config"]))
+    flags = {name: question[name] for name in ("dtype", "max_model_len", "kv_cache_dtype") if question.get(name)}
+    return EngineArgs(
+        model=str(folder),
+        load_format="dummy",
+        skip_tokenizer_init=True,
+        enforce_eager=True,
+        distributed_executor_backend="mp",
+        tensor_parallel_size=question.get("tensor_parallel_size", 1),
+        pipeline_parallel_size=question.get("pipeline_parallel_size", 1),
+        **flags,
+    ).create_engine_config()
+
+
+def unique_bytes(tensors: Iterator[torch.Tensor]) -> int:
+    """Return the bytes of distinct tensors (a tied head is the embedding itself)."""
+    return sum({id(t): t.numel() * t.element_size() for t in tensors}.values())
+
+
+def weights(question: dict[str, Any]) -> dict[str, Any]:
+    """Build one rank of the model on `meta`; return the bytes it holds and what its attention layers cache."""
+    os.environ.update(question.get("environment") or {})
+    with tempfile.TemporaryDirectory() as folder:
+        vllm_config = engine_config(question, Path(folder))
+        model_config = vllm_config.model_config
+        with one_rank_of(vllm_config, rank=question.get("rank", 0)):
+            with set_default_torch_dtype(model_config.dtype), torch.device(question.get("device", "meta")):
+                model = initialize_model(vllm_config=vllm_config, model_config=model_config)
+            specs = list(get_kv_cache_spec(vllm_config).values())
+    answer = {
+        "model_class": type(model).__name__,
+        "dtype": str(model_config.dtype).removeprefix("torch."),
+        "max_model_len": model_config.max_model_len,
+        "parameter_bytes": unique_bytes(model.parameters()),
+        "buffer_bytes": unique_bytes(model.buffers()),
+        "kv": sorted({describe(spec) for spec in specs}),
+        "kv_layers": len(specs),
+    }
+    if question.get("listing"):
+        answer["parameters"] = {name: list(p.shape) for name, p in model.named_parameters()}
+        answer["buffers"] = {name: [str(b.dtype), *b.shape] for name, b in model.named_buffers()}
+    return answer
+
+
+def describe(spec: KVCacheSpec) -> tuple[str, int, int]:
+    """Return the kind of a cache, its heads on this rank and their size."""
+    return type(spec).__name__, getattr(spec, "num_kv_heads", 0), getattr(spec, "head_size", 0)
+
+
+def planner_config(question: dict[str, Any]) -> Any:
+    """Return the few settings that vLLM's allocator reads, without a model."""
+    batched_tokens = question.get("max_num_batched_tokens", 8192)
+    cache = SimpleNamespace(
+        num_gpu_blocks_override=question.get("num_gpu_blocks_override"),
+        kv_cache_layout="LBHNC",
+        get_resolved_kv_cache_layout=lambda: kv_cache_utils.KVCacheLayout["LBHNC"],
+        prefix_cache_retention_interval=0,
+        mamba_cache_mode="none",
+    )
+    auto = question["max_model_len"] == -1
+    length = question["derived_max_model_len"] if auto else question["max_model_len"]
+    return SimpleNamespace(
+        model_config=SimpleNamespace(
+            max_model_len=length,
+            original_max_model_len=-1 if auto else length,
+            hf_config=SimpleNamespace(model_type=""),
+        ),
+        cache_config=cache,
+        parallel_config=SimpleNamespace(
+            decode_context_parallel_size=1, prefill_context_parallel_size=1, tensor_parallel_size=1
+        ),
+        scheduler_config=SimpleNamespace(
+            disable_hybrid_kv_cache_manager=False,
+            max_num_batched_tokens=batched_tokens,
+            max_num_encoder_input_tokens=batched_tokens,
+        ),
+        attention_config=SimpleNamespace(hisparse_config=None),
+        device_config=SimpleNamespace(device_type="cuda"),
+        speculative_config=None,
+        max_in_flight_tokens=2 * batched_tokens,
+        num_prefill_lookahead_tokens=0,
+    )
+
+
+def blocks(question: dict[str, Any]) -> dict[str, Any]:
+    """Run vLLM's allocator over hand-made full-attention layers, one worker for each pipeline stage."""
+    workers, first = [], 0
+    for layers, kv_heads, head_size, element_bytes, _ in question["stages"]:
+        spec = FullAttentionSpec(
+            block_size=question["block_size"],
+            num_kv_heads=kv_heads,
+            head_size=head_size,
+            dtype=DTYPES[element_bytes],
+        )
+        workers.append({f"layers.{first + i}.attn": spec for i in range(layers)})
+        first += layers
+    config = planner_config(question)
+    cache_configs = kv_cache_utils.get_kv_cache_configs(config, workers, [stage[4] for stage in question["stages"]])
+    shared = kv_cache_utils.generate_scheduler_kv_cache_config(cache_configs)
+    tokens, concurrency = kv_cache_utils.get_kv_cache_capacity(config, shared)
+    return {
+        "num_gpu_blocks": shared.num_blocks,
+        "tokens": tokens,
+        "max_concurrency": concurrency,
+        "max_model_len": config.model_config.max_model_len,
+    }
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"weights": weights, "blocks": blocks}
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer, or how vLLM refused."""
+    try:
+        return KINDS[question["ask"]](question)
+    except Exception as error:  # noqa: BLE001 - every way to refuse is the answer here
+        return {"refused": type(error).__name__, "text": str(error)}
+
+
+def answer_in_child(question: dict[str, Any]) -> str:
+    """Answer in a forked child and return its line; a child that dies says so."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.close(reader)
+        with os.fdopen(writer, "w") as pipe:
+            json.dump(answer(question), pipe)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        line = pipe.read()
+    os.wait()
+    return line or json.dumps({"refused": "Died", "text": "the child ended without an answer"})
+
+
+def main() -> None:
+    """Answer every line of stdin in order."""
+    registry._run_in_subprocess = lambda inspect: inspect()  # a model class is inspected here, not in one more process
+    kv_cache_utils.KVCacheSpecRegistry.check_kv_cache_spec_registry = lambda *_, **__: None
+    torch.set_num_threads(1)
+    gc.freeze()
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)  # whatever the engine prints is no answer
+        for line in sys.stdin:
+            print(answer_in_child(json.loads(line)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
