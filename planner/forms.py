@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.models import User
 
 from planner.core.errors import BadInput, PlanningError
 from planner.core.units import bytes_from_gib
@@ -229,7 +228,7 @@ class TokenForm(PlannerForm):
     )
 
 
-class NewPasswordForm(PasswordChangeForm[User]):
+class NewPasswordForm(PasswordChangeForm):
     """A new password; the page does not jump to it, and says the rules in one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
