@@ -12,6 +12,7 @@ from planner.core.errors import BadInput
 LARGEST = 2**63 - 1
 AUTO_LENGTH = Version(0, 14)
 JSON_SUFFIXES = Version(0, 20)
+OBJECTS_ONLY = Version(0, 12)  # before, --compilation-config also took a bare level
 TRUE_WORDS = frozenset({"true", "1", "on", "yes"})
 FALSE_WORDS = frozenset({"false", "0", "off", "no"})
 
@@ -144,6 +145,14 @@ def _level(flag: Flag, text: str) -> int:
     return int(text)
 
 
+def _json(flag: Flag, text: str, version: Version) -> str:
+    value = read_json(flag, text, version)
+    is_bare_level = flag.name == "compilation_config" and version < OBJECTS_ONLY
+    if not isinstance(value, dict | list) and not is_bare_level:
+        raise bad_value(flag, text, 'a JSON object, such as {"key": "value"}')
+    return written(value)
+
+
 def _json_or_str(flag: Flag, text: str, version: Version) -> str:
     is_object = text.strip().startswith("{") and text.strip().endswith("}")
     return written(read_json(flag, text, version)) if is_object else text
@@ -180,6 +189,6 @@ _READERS: Mapping[str, Callable[[Flag, str, Version], Value]] = {
     "size": _size,
     "length": _length,
     "level": lambda flag, text, _: _level(flag, text),
-    "json": lambda flag, text, version: written(read_json(flag, text, version)),
+    "json": _json,
     "json_or_str": _json_or_str,
 }

@@ -56,7 +56,7 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.server_port}")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
