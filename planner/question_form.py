@@ -8,7 +8,7 @@ from typing import Any
 from django.http import QueryDict
 
 from planner.catalog.flags import flags
-from planner.core.choices import SizeChoice
+from planner.core.choices import SIZES, SizeChoice
 from planner.core.engine import EngineArgs, Version
 from planner.core.errors import BadInput, PlanningError
 from planner.query import ABOUT_THE_MACHINE, inputs_from_query, query_from_inputs
@@ -27,8 +27,8 @@ NOT_FLAGS = {*ABOUT_THE_MACHINE, "request", "from", "command", "other", "environ
 ROW_PARTS = ("name", "share", "prompt", "output", "prefix", "concurrent")
 HARDWARE = {
     "gpu_count": ("GPUs at hand", "as needed"),
-    "gpu_memory_gib": ("GiB, as CUDA sees", "catalog"),
-    "free_gib": ("GiB free at start", "all free"),
+    "gpu_memory_gib": ("GiB CUDA sees on one", "catalog"),
+    "free_gib": ("GiB free on it at start", "all free"),
 }
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 
@@ -87,7 +87,8 @@ class QuestionForm:
         fault: PlanningError | None = None,
         sizes: Sequence[SizeChoice] = (),
     ) -> None:
-        self.typed, self.version, self.sizes = typed, version, sizes
+        self.typed, self.version = typed, version
+        self.sizes = sizes or [SizeChoice(size=size, refusal="") for size in SIZES]
         self.engine = (document or {}).get("engine") or {}
         self.fault = fault
         self.main = [self._flag(name) for name in MAIN_FLAGS]

@@ -150,18 +150,20 @@ def _page(request: HttpRequest, state: QueryDict, reply: Reply) -> HttpResponse:
 
 
 def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
-    question = reply.question
+    understood = _without_fault(state, reply)
+    question, document = understood.question, understood.document
     form = QuestionForm(
         state,
         version=question.facts.version if question else _version(state),
         versions=reversed(catalog.known_versions()),
         newest=catalog.engine_facts(None).version,
-        document=reply.document,
+        document=document,
         fault=reply.fault,
         sizes=tensor_parallel_choices(question) if question else (),
     )
     return {
         **(sheet_of(reply.document) if reply.document else {}),
+        "document": reply.document,
         "fault": reply.fault,
         "form": form,
         "command": format_command(question.args) if question else "",
@@ -173,6 +175,15 @@ def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
         "help_url": address_of(state, "workbench_help") if reply.document else "",
         "parent": state.get("from", ""),
     }
+
+
+def _without_fault(state: QueryDict, reply: Reply) -> Reply:
+    """The reply to what can be read: a bad field must not take the defaults of the others from the form."""
+    if reply.fault is None:
+        return reply
+    rest = state.copy()
+    rest.pop(reply.fault.field, None)
+    return reply_to(rest)
 
 
 def _presets(state: QueryDict) -> dict[str, str]:
