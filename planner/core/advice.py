@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.core.capacity import Pool, requests_at_once
 from planner.core.engine import EngineArgs
@@ -52,7 +53,8 @@ def what_would_help(question: Question, answer: Estimate) -> tuple[Change, ...]:
 
 
 def _try(question: Question, candidate: _Candidate, now: int) -> Change | None:
-    args = replace(question.args, **{candidate.flag: candidate.value})
+    changed: dict[str, Any] = {candidate.flag: candidate.value}
+    args = replace(question.args, **changed)
     try:
         answer = estimate(replace(question, args=args))
     except PlanningError:

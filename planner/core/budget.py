@@ -70,7 +70,13 @@ def stage_budget(situation: Situation, fit: Fit) -> StageBudget:
     Source: vLLM `v1.worker.gpu_worker.Worker.determine_available_memory`, `cpu_worker` on the CPU platform.
     """
     gpu, args = situation.gpu, situation.args
-    weights = rank_weights(situation.model, layout=situation.layout, pp_stage=situation.pp_stage, dtype=args.dtype)
+    weights = rank_weights(
+        situation.model,
+        layout=situation.layout,
+        pp_stage=situation.pp_stage,
+        dtype=args.dtype,
+        version=situation.facts.version,
+    )
     weight_bytes = weights.parameter_bytes + weights.buffer_bytes
     measured = _measured(situation, fit)
     spent = weight_bytes + sum(term.bytes for term in measured_inside(measured))

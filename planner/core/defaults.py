@@ -22,7 +22,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     """
     dtype = _dtype(args, model, gpu, facts)
     tp, pp, dp = (_at_least_one(args, f"{kind}_parallel_size") for kind in ("tensor", "pipeline", "data"))
-    max_model_len = _max_model_len(args, model)
+    max_model_len = _max_model_len(args, model, facts)
     chunked = True if args.enable_chunked_prefill is None else args.enable_chunked_prefill
     tokens, seqs = _batch(args, gpu, facts, tp * pp, max_model_len, chunked=chunked)
     kv_cache_dtype = dtype if args.kv_cache_dtype in (None, "auto") else str(args.kv_cache_dtype)
@@ -77,9 +77,10 @@ def _dtype(args: EngineArgs, model: Model, gpu: Gpu, facts: EngineFacts) -> str:
     return model.dtype
 
 
-def _max_model_len(args: EngineArgs, model: Model) -> int:
-    derived = model.derived_max_model_len or LENGTH_WITHOUT_A_KEY
-    return args.max_model_len if isinstance(args.max_model_len, int) else derived
+def _max_model_len(args: EngineArgs, model: Model, facts: EngineFacts) -> int:
+    if isinstance(args.max_model_len, int):
+        return args.max_model_len
+    return model.context.default(facts.version) or LENGTH_WITHOUT_A_KEY
 
 
 def default_batch(gpu: Gpu, facts: EngineFacts) -> BatchDefaults:

@@ -47,7 +47,7 @@ def _warn(rule: str, field: str, message: str, remedy: str) -> Reason:
 
 def max_model_len_above_derived(case: Case) -> Reason | None:
     """vLLM `config.model._get_and_verify_max_len`."""
-    derived, asked = case.model.derived_max_model_len, case.args.max_model_len
+    derived, asked = case.model.context.limit(case.facts.version), case.args.max_model_len
     if derived is None or not isinstance(asked, int) or asked <= derived:
         return None
     key = case.model.derived_max_model_len_key
@@ -226,7 +226,18 @@ def block_size_of_the_backend(case: Case) -> Reason | None:
     return _refuse("attn_none", "block_size", message, f"use a multiple of {step}, or leave it out")
 
 
+def architecture_not_in_this_version(case: Case) -> Reason | None:
+    """vLLM `model_executor.models.registry`: an architecture is served from one release on, some until another."""
+    first, last, version = case.model.first, case.model.last, case.facts.version
+    if (first is None or version >= first) and (last is None or version <= last):
+        return None
+    when = f"from {first} on" if first is not None and version < first else f"until {last}"
+    message = f"{case.model.architecture} is served by vLLM {when}, not by {version}."
+    return _refuse("arch_unsupported", "vllm_version", message, f"use a vLLM {when}")
+
+
 RULES: tuple[Rule, ...] = (
+    architecture_not_in_this_version,
     max_model_len_above_derived,
     max_model_len_not_positive,
     float16_unsupported,
