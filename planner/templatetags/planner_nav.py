@@ -14,7 +14,6 @@ LINKS = {
     "models": "Models",
     "gpu_types": "GPUs",
     "hosts": "Hosts",
-    "techniques": "Techniques",
 }
 
 
