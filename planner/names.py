@@ -19,6 +19,13 @@ def bare(name: str) -> str:
 
 def unknown_name(kind: str, name: str, names: Iterable[str]) -> Unknown:
     """Return the error for a name that is not in a list, with the nearest that are."""
-    near = get_close_matches(name, list(names), n=3, cutoff=0.5)
+    near = _nearest(name, list(names))
     fix = f"did you mean {', '.join(near)}?" if near else f"add the {kind}, or choose one of the list"
     return Unknown(field=kind, message=f"no {kind} is known as {name!r}.", fix=fix)
+
+
+def _nearest(name: str, names: list[str]) -> list[str]:
+    """Names that go on where a short one (`h100`) ends come first, the shortest in front."""
+    part = bare(name)
+    longer = sorted((known for known in names if part and part in bare(known)), key=len)
+    return longer[:3] or get_close_matches(name, names, n=3, cutoff=0.5)
