@@ -1,0 +1,192 @@
+"""The three measured terms with their intervals and evidence, and what they take from the budget together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.core import activation, graphs, non_torch
+from planner.core.fit import ENOUGH_BOOTS, Evidence, Fit, NonTorchGroup, Spread
+from planner.core.situation import Situation
+from planner.core.terms import Interval, Term, exactly
+
+__all__ = ["Fit", "MeasuredTerms", "Situation", "measured_terms"]
+
+SHOWN_EVIDENCE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredTerms:
+    """The measured terms of one stage; `overhead` is what they take from the budget together, 5 to 95 %.
+
+    Its interval is narrower than the sum of the terms' extremes: they do not err together.
+    """
+
+    activation: Term
+    non_torch: Term
+    cuda_graphs: Term
+    overhead: Interval
+
+
+def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
+    """Return activation, non-torch growth and CUDA graphs of one stage; on the CPU platform all are zero and exact.
+
+    Where fewer than five boots of this version and device are known the intervals widen and the terms say so.
+    """
+    if situation.gpu.is_cpu:
+        return _nothing()
+    familiar = _familiar(situation, fit)
+    known = familiar and _group_known(situation, fit)
+    near = sorted(fit.evidence, key=lambda boot: _distance(situation, boot))
+    terms = (
+        _activation(situation, fit, familiar, near),
+        _non_torch(situation, fit, familiar),
+        _graphs(situation, fit, familiar, near),
+    )
+    return MeasuredTerms(
+        activation=terms[0],
+        non_torch=terms[1],
+        cuda_graphs=terms[2],
+        overhead=_together(terms, fit.joint_scale if known else 1.0),
+    )
+
+
+def _nothing() -> MeasuredTerms:
+    def none(name: str) -> Term:
+        return _term(name, exactly(0), "0 on the CPU platform", "vLLM v1/worker/cpu_worker.py", inside=True)
+
+    return MeasuredTerms(
+        activation=none("activation"),
+        non_torch=none("non_torch"),
+        cuda_graphs=none("cuda_graphs"),
+        overhead=exactly(0),
+    )
+
+
+def _activation(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence]) -> Term:
+    spread = fit.activation.spread.seen if familiar else fit.activation.spread.extrapolated
+    central = round(activation.activation_bytes(situation, fit.activation))
+    return _term(
+        "activation",
+        spread.around(central),
+        activation.activation_formula(situation, fit.activation),
+        activation.SOURCE,
+        inside=True,
+        evidence=_nearest(near, "activation"),
+        note=_note(situation, fit, familiar),
+    )
+
+
+def _non_torch(situation: Situation, fit: Fit, familiar: bool) -> Term:
+    group = non_torch.nearest_group(situation, fit.non_torch)
+    matched = not any(non_torch.mismatch(situation, group))
+    exact = non_torch.exact_bytes(situation)
+    grown = round(non_torch.grown_bytes(situation, group, fit.non_torch))
+    spread = group.spread if matched and familiar else _wider(group, fit.non_torch.extrapolated)
+    return _term(
+        "non_torch",
+        spread.around(grown).shifted(exact),
+        non_torch.non_torch_formula(situation, group, fit.non_torch),
+        non_torch.SOURCE,
+        inside=True,
+        evidence=group.boots[:SHOWN_EVIDENCE],
+        note=_note(situation, fit, familiar and matched),
+    )
+
+
+def _wider(group: NonTorchGroup, elsewhere: Spread) -> Spread:
+    return Spread(
+        below_bytes=max(group.spread.below_bytes, elsewhere.below_bytes),
+        above_bytes=max(group.spread.above_bytes, elsewhere.above_bytes),
+        below_share=max(group.spread.below_share, elsewhere.below_share),
+        above_share=max(group.spread.above_share, elsewhere.above_share),
+    )
+
+
+def _graphs(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence]) -> Term:
+    inside = situation.facts.cuda_graphs == "inside"
+    formula = graphs.graphs_formula(situation, fit.graphs)
+    if not graphs.graph_count(situation):
+        return _term("cuda_graphs", exactly(0), formula, graphs.SOURCE, inside=inside)
+    spreads = fit.graphs.estimated if inside else fit.graphs.captured
+    central = round(graphs.graphs_bytes(situation, fit.graphs))
+    return _term(
+        "cuda_graphs",
+        (spreads.seen if familiar else spreads.extrapolated).around(central),
+        formula,
+        graphs.SOURCE,
+        inside=inside,
+        evidence=_nearest(near, "graphs_estimated" if inside else "cuda_graphs"),
+        note=_note(situation, fit, familiar),
+    )
+
+
+def _term(
+    name: str,
+    size: Interval,
+    formula: str,
+    source: str,
+    *,
+    inside: bool,
+    evidence: tuple[str, ...] = (),
+    note: str = "",
+) -> Term:
+    return Term(
+        name=name,
+        bytes=size.bytes,
+        low_bytes=size.low_bytes,
+        high_bytes=size.high_bytes,
+        formula=formula,
+        source=source,
+        inside_budget=inside,
+        evidence=evidence,
+        note=note,
+    )
+
+
+def _together(terms: Sequence[Term], scale: float) -> Interval:
+    """Independent errors add in quadrature; the scale was set so that the sum's interval holds as often as it says."""
+    inside = [term for term in terms if term.inside_budget]
+    central = sum(term.bytes for term in inside)
+    below = scale * math.hypot(*(term.bytes - term.low_bytes for term in inside))
+    above = scale * math.hypot(*(term.high_bytes - term.bytes for term in inside))
+    return Interval(low_bytes=max(0, round(central - below)), bytes=central, high_bytes=round(central + above))
+
+
+def _group_known(situation: Situation, fit: Fit) -> bool:
+    group = non_torch.nearest_group(situation, fit.non_torch)
+    return len(group.boots) >= ENOUGH_BOOTS and not any(non_torch.mismatch(situation, group))
+
+
+def _familiar(situation: Situation, fit: Fit) -> bool:
+    return _boots_seen(situation, fit) >= ENOUGH_BOOTS
+
+
+def _boots_seen(situation: Situation, fit: Fit) -> int:
+    version = situation.facts.version
+    return fit.boots_of((version.major, version.minor), situation.gpu.compute_capability)
+
+
+def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
+    if familiar:
+        return ""
+    seen = _boots_seen(situation, fit)
+    boots = "boot" if seen == 1 else "boots"
+    return f"extrapolated: {seen} {boots} of vLLM {situation.facts.version} on {situation.gpu.name} known"
+
+
+def _distance(situation: Situation, boot: Evidence) -> tuple[float, ...]:
+    """Nearest first: same device, version and runner, then architecture, ranks and size."""
+    version = situation.facts.version
+    apart = abs(100 * (version.major - boot.version[0]) + version.minor - boot.version[1])
+    return (
+        boot.compute_capability != situation.gpu.compute_capability,
+        apart,
+        boot.model_runner != situation.args.model_runner,
+        boot.world_size != situation.layout.world_size,
+        boot.architecture != situation.model.architecture,
+        abs(boot.hidden_size - situation.model.hidden_size),
+    )
+
+
+def _nearest(near: Sequence[Evidence], term: str) -> tuple[str, ...]:
+    return tuple(boot.boot for boot in near if term in boot.terms)[:SHOWN_EVIDENCE]

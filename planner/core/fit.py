@@ -1,0 +1,118 @@
+"""What was learned from published boots: the constants of the measured terms, their spread, and the boots behind them.
+
+`fitting.py` makes a `Fit`; the terms only read it.
+"""
+
+from dataclasses import dataclass
+
+from planner.core.terms import Interval
+
+ENOUGH_BOOTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far a boot may lie from the central value, 5 to 95 %: so many bytes, plus a share of the value."""
+
+    below_bytes: int
+    above_bytes: int
+    below_share: float = 0.0
+    above_share: float = 0.0
+
+    def around(self, central_bytes: int) -> Interval:
+        """Return the interval of a term; memory is never negative."""
+        below = self.below_bytes + int(self.below_share * central_bytes)
+        above = self.above_bytes + int(self.above_share * central_bytes)
+        return Interval(low_bytes=max(0, central_bytes - below), bytes=central_bytes, high_bytes=central_bytes + above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermSpread:
+    """A term's spread on a device and version seen often enough, and elsewhere."""
+
+    seen: Spread
+    extrapolated: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationFit:
+    """Peak activation: bytes a logit in the sampler (beside the logits themselves), and copies of the hidden states.
+
+    `sorting` is the sampler that sorts the vocabulary (before 0.17), `masking` the one that does not.
+    """
+
+    sorting_bytes_per_logit: float
+    masking_bytes_per_logit: float
+    sampler_bytes: float
+    sampler_hidden_copies: float
+    body_hidden_copies: float
+    spread: TermSpread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonTorchGroup:
+    """Non-torch growth of one way to spread ranks on one kind of device, since or before 0.18.
+
+    `bytes_per_tp_hidden` is what each hidden unit of each tensor-parallel rank adds (communication workspaces).
+    """
+
+    spread_over: str
+    hardware: str
+    since_0_18: bool
+    base_bytes: float
+    bytes_per_tp_hidden: float
+    spread: Spread
+    boots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonTorchFit:
+    """All groups, the spread where none fits, and what logits with rows off the 16-byte grid add.
+
+    That addition was seen on every boot of three such models, alone or under tensor parallelism; its cause is not known.
+    """
+
+    groups: tuple[NonTorchGroup, ...]
+    unaligned_alone_bytes: float
+    unaligned_together_bytes: float
+    unaligned_boots: tuple[str, ...]
+    extrapolated: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphFit:
+    """CUDA graphs: a base, and bytes of one layer in one graph; spreads of what is captured and of vLLM's estimate."""
+
+    base_bytes: float
+    bytes_per_layer_and_graph: float
+    captured: TermSpread
+    estimated: TermSpread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A boot that a term rests on, with what makes it near or far."""
+
+    boot: str
+    terms: frozenset[str]
+    version: tuple[int, int]
+    compute_capability: tuple[int, int]
+    model_runner: str
+    architecture: str
+    hidden_size: int
+    world_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """Everything learned; `joint_scale` makes the interval of the sum of the terms hold as often as it says."""
+
+    activation: ActivationFit
+    non_torch: NonTorchFit
+    graphs: GraphFit
+    joint_scale: float
+    evidence: tuple[Evidence, ...]
+
+    def boots_of(self, version: tuple[int, int], compute_capability: tuple[int, int] | None) -> int:
+        """Return how many boots of this minor version on this compute capability the fit rests on."""
+        return sum(e.version == version and e.compute_capability == compute_capability for e in self.evidence)

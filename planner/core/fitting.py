@@ -1,0 +1,285 @@
+"""Fits the measured terms to published boots: robust least squares for the constants, held-out models for the spread.
+
+Few parameters, each with a physical meaning: bytes a logit, copies of the hidden states, bytes of a layer in a graph,
+and a median per way of spreading ranks. `spreads.py` adds how far boots lie from it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.activation import (
+    SORTS_BEFORE,
+    activation_bytes,
+    body_bytes,
+    pipeline_bytes,
+    sampler_binds,
+)
+from planner.core.fit import (
+    ENOUGH_BOOTS,
+    ActivationFit,
+    Evidence,
+    Fit,
+    GraphFit,
+    NonTorchFit,
+    NonTorchGroup,
+    Spread,
+    TermSpread,
+)
+from planner.core.graphs import graph_count, graphs_bytes, split_workspace_bytes
+from planner.core.non_torch import logits_unaligned, non_torch_bytes, exact_bytes, since_0_18
+from planner.core.situation import Situation
+from planner.core.units import MIB
+
+LOG_ROUNDING_BYTES = 5 * MIB  # logs print GiB with two decimals
+NO_SPREAD = Spread(below_bytes=0, above_bytes=0)
+_START = ActivationFit(
+    sorting_bytes_per_logit=36.0,
+    masking_bytes_per_logit=12.4,
+    sampler_bytes=56.0 * MIB,
+    sampler_hidden_copies=1.1,
+    body_hidden_copies=4.3,
+    spread=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
+)
+
+
+UNFITTED = Fit(
+    activation=_START,
+    non_torch=NonTorchFit(
+        groups=(), unaligned_alone_bytes=0.0, unaligned_together_bytes=0.0, unaligned_boots=(), extrapolated=NO_SPREAD
+    ),
+    graphs=GraphFit(
+        base_bytes=0.0,
+        bytes_per_layer_and_graph=0.0,
+        captured=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
+        estimated=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
+    ),
+    joint_scale=1.0,
+    evidence=(),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one stage of one boot measured, in bytes; None where the log does not say. `group` is left out together.
+
+    `overhead_bytes` is what was gone from the budget beside the parameters and KV; the rounding that the allocator adds to
+    weight tensors counts as non-torch here, though logs before 0.27.1 call it weights.
+    """
+
+    boot: str
+    group: str
+    situation: Situation
+    activation_bytes: float | None = None
+    non_torch_bytes: float | None = None
+    graphs_bytes: float | None = None
+    graphs_estimated_bytes: float | None = None
+    activation_with_graphs_bytes: float | None = None
+    overhead_bytes: float | None = None
+
+    @property
+    def configuration(self) -> tuple[object, ...]:
+        """What makes two boots the same measurement: repeats must not count as independent."""
+        s = self.situation
+        return (
+            *(s.model.name, s.args.dtype, s.gpu.compute_capability, s.facts.version.major, s.facts.version.minor),
+            *(s.layout.tensor_parallel_size, s.layout.pipeline_parallel_size, s.pp_stage),
+            *(s.args.max_num_seqs, s.args.max_num_batched_tokens, s.args.cudagraph_mode, s.args.model_runner),
+        )
+
+
+def distinct_observations(observations: Iterable[Observation]) -> list[Observation]:
+    """Return one observation a configuration, the first; repeats of a boot print the same figures."""
+    first: dict[tuple[object, ...], Observation] = {}
+    for observation in observations:
+        kept = first.setdefault(observation.configuration, observation)
+        if _facts_known(observation) > _facts_known(kept):
+            first[observation.configuration] = observation
+    return list(first.values())
+
+
+def _facts_known(o: Observation) -> int:
+    return sum(value is not None for value in _measured_terms_of(o).values())
+
+
+def fit_constants(observations: Sequence[Observation]) -> Fit:
+    """Return the fitted constants, with spreads of zero."""
+    activation = fit_activation(observations)
+    return Fit(
+        activation=activation,
+        non_torch=fit_non_torch(observations, activation),
+        graphs=fit_graphs(observations),
+        joint_scale=1.0,
+        evidence=evidence_of(observations),
+    )
+
+
+def evidence_of(observations: Iterable[Observation]) -> tuple[Evidence, ...]:
+    """Return the boots behind a fit, each once, with the terms that they measured."""
+    found: dict[str, Evidence] = {}
+    for o in observations:
+        s = o.situation
+        terms = frozenset(name for name, value in _measured_terms_of(o).items() if value is not None)
+        known = found[o.boot].terms if o.boot in found else frozenset[str]()
+        found[o.boot] = Evidence(
+            boot=o.boot,
+            terms=terms | known,
+            version=(s.facts.version.major, s.facts.version.minor),
+            compute_capability=s.gpu.compute_capability or (0, 0),
+            model_runner=s.args.model_runner,
+            architecture=s.model.architecture,
+            hidden_size=s.model.hidden_size,
+            world_size=s.layout.world_size,
+        )
+    return tuple(found[boot] for boot in sorted(found))
+
+
+def _measured_terms_of(o: Observation) -> dict[str, float | None]:
+    return {
+        "activation": o.activation_bytes,
+        "non_torch": o.non_torch_bytes,
+        "cuda_graphs": o.graphs_bytes,
+        "graphs_estimated": o.graphs_estimated_bytes,
+        "overhead": o.overhead_bytes,
+    }
+
+
+def robust_least_squares(regressors: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return coefficients that outliers hardly move: iteratively reweighted least squares with Huber's weights.
+
+    `regressors` is (n, k), `target` (n,); the scale never falls below the rounding of a log.
+    """
+    scale = np.abs(regressors).max(axis=0)
+    scaled = regressors / np.where(scale == 0, 1.0, scale)
+    weights = np.ones(len(target))
+    for _ in range(30):
+        root = np.sqrt(weights)
+        solution = np.linalg.lstsq(scaled * root[:, None], target * root, rcond=None)[0]
+        residual = np.abs(target - scaled @ solution)
+        width = 1.345 * max(1.4826 * float(np.median(residual)), float(LOG_ROUNDING_BYTES))
+        weights = np.minimum(1.0, width / np.maximum(residual, 1.0))
+    return np.asarray(solution / np.where(scale == 0, 1.0, scale), dtype=np.float64)
+
+
+def fit_activation(observations: Sequence[Observation]) -> ActivationFit:
+    """Return the activation's constants; which phase binds in a boot depends on them, so both settle together."""
+    measured = [(o.situation, o.activation_bytes) for o in observations if o.activation_bytes is not None]
+    measured = [(s, size) for s, size in measured if s.args.model_runner == "v1"]
+    fit = _START
+    for _ in range(4):
+        sampler = [(s, size) for s, size in measured if sampler_binds(s, fit)]
+        body = [(s, size) for s, size in measured if not sampler_binds(s, fit)]
+        fit = _activation_step(sampler, body)
+    return fit
+
+
+def _activation_step(
+    sampler: Sequence[tuple[Situation, float]], body: Sequence[tuple[Situation, float]]
+) -> ActivationFit:
+    rows = [
+        (s.logits * (s.facts.version < SORTS_BEFORE), s.logits * (s.facts.version >= SORTS_BEFORE), 1.0, _hidden(s))
+        for s, _ in sampler
+    ]
+    target = [size - s.element_bytes * s.logits - pipeline_bytes(s) for s, size in sampler]
+    sorting, masking, base, copies = robust_least_squares(np.array(rows, dtype=float), np.array(target))
+    without_hidden = ActivationFit(
+        sorting_bytes_per_logit=float(sorting) or _START.sorting_bytes_per_logit,
+        masking_bytes_per_logit=float(masking) or _START.masking_bytes_per_logit,
+        sampler_bytes=float(base),
+        sampler_hidden_copies=float(copies),
+        body_hidden_copies=0.0,
+        spread=_START.spread,
+    )
+    left = [size - body_bytes(s, without_hidden) - pipeline_bytes(s) for s, size in body]
+    hidden = median(rest / _hidden(s) for rest, (s, _) in zip(left, body, strict=True))
+    return ActivationFit(
+        sorting_bytes_per_logit=without_hidden.sorting_bytes_per_logit,
+        masking_bytes_per_logit=without_hidden.masking_bytes_per_logit,
+        sampler_bytes=without_hidden.sampler_bytes,
+        sampler_hidden_copies=without_hidden.sampler_hidden_copies,
+        body_hidden_copies=hidden,
+        spread=_START.spread,
+    )
+
+
+def _hidden(situation: Situation) -> float:
+    return float(situation.element_bytes * situation.hidden_batch)
+
+
+def fit_non_torch(observations: Sequence[Observation], activation: ActivationFit) -> NonTorchFit:
+    """Return a median per way of spreading ranks, device and era, and what unaligned logits add to it."""
+    grown = [(o, size) for o in observations if (size := grown_of(o, activation)) is not None]
+    aligned = [(o, size) for o, size in grown if not logits_unaligned(o.situation)]
+    keys = sorted({group_key(o.situation) for o, _ in aligned})
+    groups = tuple(_group(key, [(o, size) for o, size in aligned if group_key(o.situation) == key]) for key in keys)
+    plain = NonTorchFit(
+        groups=groups,
+        unaligned_alone_bytes=0.0,
+        unaligned_together_bytes=0.0,
+        unaligned_boots=(),
+        extrapolated=NO_SPREAD,
+    )
+    unaligned = [(o, size) for o, size in grown if logits_unaligned(o.situation)]
+    extra = {
+        alone: [
+            size - non_torch_bytes(o.situation, plain) + exact_bytes(o.situation)
+            for o, size in unaligned
+            if (o.situation.layout.tensor_parallel_size == 1) is alone
+        ]
+        for alone in (True, False)
+    }
+    return replace(
+        plain,
+        unaligned_alone_bytes=median(extra[True] or [0.0]),
+        unaligned_together_bytes=median(extra[False] or [0.0]),
+        unaligned_boots=tuple(o.boot for o, _ in unaligned),
+    )
+
+
+def grown_of(o: Observation, activation: ActivationFit) -> float | None:
+    """Return the part of non-torch growth that is learned; where only the sum is known, the sum less the activation."""
+    if o.non_torch_bytes is not None:
+        return o.non_torch_bytes - exact_bytes(o.situation)
+    if o.overhead_bytes is None or o.situation.facts.cuda_graphs == "inside":
+        return None
+    return o.overhead_bytes - activation_bytes(o.situation, activation) - exact_bytes(o.situation)
+
+
+def group_key(situation: Situation) -> tuple[str, str, bool]:
+    return situation.spread_over, situation.hardware, since_0_18(situation)
+
+
+def _group(key: tuple[str, str, bool], boots: Sequence[tuple[Observation, float]]) -> NonTorchGroup:
+    spread_over, hardware, later = key
+    sizes = np.array([size for _, size in boots])
+    per_hidden = 0.0
+    base = float(np.median(sizes))
+    if spread_over == "fused" and len(boots) >= ENOUGH_BOOTS:
+        rows = [(1.0, o.situation.layout.tensor_parallel_size * o.situation.model.hidden_size) for o, _ in boots]
+        base, per_hidden = (float(c) for c in robust_least_squares(np.array(rows, dtype=float), sizes))
+    return NonTorchGroup(
+        spread_over=spread_over,
+        hardware=hardware,
+        since_0_18=later,
+        base_bytes=base,
+        bytes_per_tp_hidden=per_hidden,
+        spread=NO_SPREAD,
+        boots=tuple(sorted({o.boot for o, _ in boots})),
+    )
+
+
+def fit_graphs(observations: Sequence[Observation]) -> GraphFit:
+    """Return base and bytes of a layer in a graph, from what Hopper boots really captured."""
+    captured = [
+        (o.situation, o.graphs_bytes)
+        for o in observations
+        if o.graphs_bytes is not None and o.situation.hardware == "hopper" and graph_count(o.situation)
+    ]
+    rows = [(1.0, s.layers * graph_count(s)) for s, _ in captured]
+    target = [size - split_workspace_bytes(s) for s, size in captured]
+    base, each = robust_least_squares(np.array(rows, dtype=float), np.array(target))
+    nothing = TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD)
+    return GraphFit(base_bytes=float(base), bytes_per_layer_and_graph=float(each), captured=nothing, estimated=nothing)
