@@ -21,7 +21,9 @@ FACTS_032 = EngineFacts(
     model_runner_v2="nearly_all",
     batched_token_defaults=(
         BatchDefaults(min_total_gib=160, offline_tokens=16384, server_tokens=16384, max_num_seqs=1024),
-        BatchDefaults(min_total_gib=70, excludes=("a100",), offline_tokens=16384, server_tokens=8192, max_num_seqs=1024),
+        BatchDefaults(
+            min_total_gib=70, excludes=("a100",), offline_tokens=16384, server_tokens=8192, max_num_seqs=1024
+        ),
         BatchDefaults(min_total_gib=0, offline_tokens=8192, server_tokens=2048, max_num_seqs=256),
     ),
 )

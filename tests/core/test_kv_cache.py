@@ -91,9 +91,7 @@ class TestRefusals:
     def test_an_override_replaces_what_was_measured(self):
         """100 blocks of 128 tokens are 12,800 tokens: a real boot of the CPU build with 8,192-token requests."""
         tiny = StageKv(layers=4, kv_heads=2, head_dim=32, element_bytes=2, available_bytes=GIB)
-        answer = kv_cache_plan(
-            [tiny], block_size=128, max_model_len=8192, facts=FACTS_032, num_gpu_blocks_override=100
-        )
+        answer = kv_cache_plan([tiny], block_size=128, max_model_len=8192, facts=FACTS_032, num_gpu_blocks_override=100)
         assert (answer.num_gpu_blocks, answer.tokens, answer.max_concurrency) == (100, 12800, 1.5625)
 
 
