@@ -207,7 +207,7 @@ def read_into(state: QueryDict) -> QueryDict:
         return _taken_apart(state, {name: state.getlist(name) for name in KEPT_BESIDE_A_COMMAND}, "command")
     if "other" in state and "model" in state:
         sent = {name: values for name, values in state.lists() if name != "other"}
-        command = f"vllm serve {shlex.quote(state['model'])} {state['other']}"
+        command = f"vllm serve {shlex.quote(state.getlist('model')[-1])} {state['other']}"
         return _taken_apart(state, {**sent, "command": [command]}, "other")
     return state
 
@@ -218,5 +218,5 @@ def _taken_apart(state: QueryDict, sent: Mapping[str, list[str]], field: str) ->
     except PlanningError as fault:
         raise BadInput(field=field, message=fault.message, fix=fault.fix) from fault
     if "from" in state:
-        read["from"] = state["from"]
+        read.setlist("from", state.getlist("from"))
     return read

@@ -18,7 +18,7 @@ from planner.core.engine import Version
 from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.estimate import Question
 from planner.models import GpuType, ModelSpec, Plan
-from planner.pages.answer import permitted
+from planner.pages.answer import SignedInRequest, permitted
 from planner.pages.sheet import sheet_of
 from planner.query import inputs_from_query
 from planner.question_form import QuestionForm, read_into, state_of
@@ -115,7 +115,7 @@ def _version(state: QueryDict) -> Version:
 
 
 @permitted("planner.add_plan", act="save plans")
-def _save(request: HttpRequest, state: QueryDict) -> HttpResponse:
+def _save(request: SignedInRequest, state: QueryDict) -> HttpResponse:
     """Freeze the question and its answer; what cannot be saved stays on the workbench with the reason."""
     try:
         plan = plan_save(
