@@ -4,6 +4,7 @@ from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -13,7 +14,7 @@ from planner.models import MOST_GPUS_PER_HOST, GpuType, Host, ModelSpec, Plan
 MOST_TOKENS = 10**9
 
 
-class StrictSerializer(serializers.Serializer):
+class Strict:
     """Refuses fields that it does not read: a misspelt one would be ignored in silence."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -22,6 +23,22 @@ class StrictSerializer(serializers.Serializer):
             if unknown := [name for name in data if name not in known]:
                 raise serializers.ValidationError({name: [_unknown_field(name, known)] for name in unknown})
         return super().to_internal_value(data)
+
+
+class StrictSerializer(Strict, serializers.Serializer):
+    """A body of its own shape."""
+
+
+class RowSerializer(Strict, serializers.ModelSerializer):
+    """A body that has the shape of a row."""
+
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.CharField: Text,
+        models.BigIntegerField: Whole,
+        models.PositiveIntegerField: Whole,
+        models.FloatField: Figure,
+    }
 
 
 def _unknown_field(name: str, known: list[str]) -> serializers.ErrorDetail:
@@ -117,7 +134,7 @@ class ModelFromHubSerializer(StrictSerializer):
     token = Text(max_length=500, required=False, allow_blank=True, default="", help_text="For gated models; not kept.")
 
 
-class GpuTypeSerializer(serializers.ModelSerializer):
+class GpuTypeSerializer(RowSerializer):
     """A kind of device; sizes in bytes, rates in units of one a second."""
 
     aliases = serializers.ListField(child=Text(max_length=100), required=False, max_length=50)
@@ -129,7 +146,7 @@ class GpuTypeSerializer(serializers.ModelSerializer):
         extra_kwargs = {"name": {"validators": []}}  # the service says whose name is taken, also in another case
 
 
-class HostSerializer(serializers.ModelSerializer):
+class HostSerializer(RowSerializer):
     """A machine and its devices."""
 
     gpu_type = Text(source="gpu_type.slug", max_length=100, help_text="A slug, or the name that nvidia-smi prints.")

@@ -182,6 +182,7 @@ class PlanViewSet(ListAndRead):
         row = services.plan_save(user=request.user, inputs=inputs, name=given["name"], parent=parent)
         return self.made(serializers.PlanDetailSerializer, row)
 
+    @extend_schema(responses=serializers.PlanSerializer(many=True), filters=False)
     @action(detail=True)
     def children(self, request: Request, pk: str) -> Response:
         """List the plans that change this one."""
