@@ -17,6 +17,24 @@ from planner.pages.answer import answer, permitted
 from planner.pages.lists import listed, page_of
 
 PLANNABLE = {"yes": True, "no": False}
+FACTS = {
+    "model_type": ("model_type", "value"),
+    "num_layers": ("layers", "count"),
+    "num_attention_heads": ("attention heads", "count"),
+    "num_kv_heads": ("KV heads", "count"),
+    "head_dim": ("head size", "count"),
+    "hidden_size": ("hidden size", "count"),
+    "intermediate_size": ("intermediate size", "count"),
+    "vocab_size": ("vocabulary", "count"),
+    "max_position_embeddings": ("trained length", "tokens"),
+    "sliding_window": ("sliding window", "tokens"),
+    "num_experts": ("experts", "count"),
+    "experts_per_token": ("experts a token", "count"),
+    "kv_lora_rank": ("latent KV rank (MLA)", "count"),
+    "dtype": ("data type", "value"),
+    "quantization": ("quantisation", "value"),
+    "tie_word_embeddings": ("tied embeddings", "value"),
+}
 
 
 @require_safe
@@ -64,9 +82,21 @@ def model_row(row: ModelSpec, sheet: Sheet) -> dict[str, Any]:
 def model_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -> HttpResponse:
     """One model: every fact, its source, and what follows from it."""
     row = get_object_or_404(ModelSpec, slug=slug)
-    data = {"model": model_row(row, sheet_of_model(row)), "config": row.config}
-    drawn_with = {"config_text": json.dumps(row.config, indent=2, ensure_ascii=False)}
+    sheet = sheet_of_model(row)
+    data = {"model": model_row(row, sheet), "config": row.config}
+    drawn_with = {"stated": _stated(sheet), "config_text": json.dumps(row.config, indent=2, ensure_ascii=False)}
     return answer(request, "planner/model_detail.html", data, as_json=as_json, drawn_with=drawn_with)
+
+
+def _stated(sheet: Sheet) -> list[tuple[str, Any, str]]:
+    """The facts that the configuration states, as label, value and unit; a model that is planned fills the gaps."""
+    known = ((label, _known(sheet, name), unit) for name, (label, unit) in FACTS.items())
+    return [(label, value, unit) for label, value, unit in known if value is not None]
+
+
+def _known(sheet: Sheet, name: str) -> Any:
+    stated = getattr(sheet.facts, name)
+    return getattr(sheet.model, name, None) if stated is None else stated
 
 
 @require_safe

@@ -135,7 +135,9 @@ def test_two_hosts_of_one_name_in_a_file_are_a_fault_of_the_second(operator, ali
 
 def test_pasted_lines_add_hosts(operator, alice):
     a_gpu_type(alice)
-    answer = operator.post("/hosts/import", {"text": "name;gpu_type\nnode-1;test-80gb\nnode-2;Test 80GB\n"}, follow=True)
+    answer = operator.post(
+        "/hosts/import", {"text": "name;gpu_type\nnode-1;test-80gb\nnode-2;Test 80GB\n"}, follow=True
+    )
     assert "2 hosts added." in answer.content.decode()
     assert list(Host.objects.values_list("name", "gpu_count")) == [("node-1", 1), ("node-2", 1)]
 

@@ -43,9 +43,7 @@ def test_a_line_that_means_one_thing_leads_to_the_workbench(bobs, alice):
     a_model(alice), a_gpu_type(alice)
     answer = start(bobs, "small llama on 4 x test 80gb")
     assert answer.status_code == 302
-    assert answer.url == (
-        "/plans/new?model=acme%2Fsmall-llama&gpu=test-80gb&gpu_count=4&tensor_parallel_size=4"
-    )
+    assert answer.url == ("/plans/new?model=acme%2Fsmall-llama&gpu=test-80gb&gpu_count=4&tensor_parallel_size=4")
 
 
 def test_an_exact_name_wins_over_longer_ones(bobs, alice):
