@@ -20,3 +20,5 @@ from planner.catalog.model_files import find_entry as find_entry
 from planner.catalog.model_files import find_model as find_model
 from planner.catalog.model_files import model_entries as model_entries
 from planner.catalog.model_files import model_names as model_names
+from planner.catalog.rule_table import Rule as Rule
+from planner.catalog.rule_table import rules as rules

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from planner.catalog.tables import HERE, read_table
-from planner.core.model import Model, ModelFacts, model_facts, model_from_config
+from planner.core.model import Model, model_facts, model_from_config
+from planner.core.model_facts import ModelFacts
 from planner.names import unknown_name
 
 MODELS = HERE / "models"
