@@ -98,7 +98,7 @@ CLASS_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         ),
         "exaone4": _sizes(4096, 32, 32, 16384, 102400, 2048, num_key_value_heads=32, sliding_window=4096),
         "hunyuan_v1_dense": _sizes(4096, 32, 32, 11008, 290943, 2048),
-        "jais2": _sizes(3328, 32, 26, 26624, 150272, 8192, head_dim=128, attention_bias=True, mlp_bias=True),
+        "jais2": _sizes(3328, 32, 26, 26624, 150272, 8192, attention_bias=True, mlp_bias=True),
         "hyperclovax": _sizes(4096, 32, 32, 11008, 32000, 2048, use_post_norm=True),
         "chatglm": _sizes(4096, 28, 32, 13696, 65024, 2048, num_key_value_heads=1),
         "glm4": _sizes(

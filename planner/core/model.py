@@ -47,6 +47,7 @@ class Model:
     layer_blocks: tuple[LayerBlock, ...]
     end_blocks: tuple[EndBlock, ...]
     both_ends_everywhere: bool
+    layer_scalars: int
     layer_scalar_buffers: int
     model_scalar_buffers: int
     mask_positions: int
@@ -66,7 +67,7 @@ class Model:
             for block in self.end_blocks
             if block.served != "transformers"
         )
-        return self.num_layers * layer + ends
+        return self.num_layers * (layer + self.layer_scalars) + ends
 
     def is_served_by_transformers(self, version: Version | None = None) -> bool:
         """Whether that release (None: the newest) builds the model through the Transformers modelling backend."""
@@ -124,6 +125,7 @@ def _model(keys: ConfigKeys, family: Family, *, name: str, architecture: str) ->
         layer_blocks=layer_blocks(shape, family),
         end_blocks=end_blocks(shape, family, tied=tied),
         both_ends_everywhere=family.both_ends_everywhere,
+        layer_scalars=family.layer_scalars,
         layer_scalar_buffers=family.layer_scalar_buffers,
         model_scalar_buffers=family.model_scalar_buffers,
         mask_positions=(keys.size("max_position_embeddings") or 0) if family.mask_buffer else 0,

@@ -64,7 +64,7 @@ class EndBlock:
 
 def layer_blocks(shape: Shape, family: Family) -> tuple[LayerBlock, ...]:
     """Return the blocks of one layer: attention, MLP, norms, and the rare rest."""
-    return (*_attention(shape), *_mlp(shape, family), *_norms(shape, family))
+    return (*_attention(shape), *_mlp(shape, family), *_norms(shape))
 
 
 def _attention(shape: Shape) -> Iterator[LayerBlock]:
@@ -90,7 +90,7 @@ def _mlp(shape: Shape, family: Family) -> Iterator[LayerBlock]:
     yield LayerBlock(name="MLP", replicated=split.sharded + split.replicated, served="transformers")
 
 
-def _norms(shape: Shape, family: Family) -> Iterator[LayerBlock]:
+def _norms(shape: Shape) -> Iterator[LayerBlock]:
     vectors = shape.norms_per_layer * shape.norm_vectors * shape.hidden_size
     query_width = shape.num_attention_heads * shape.head_dim
     sharded, per_kv_head, replicated = {
@@ -104,7 +104,7 @@ def _norms(shape: Shape, family: Family) -> Iterator[LayerBlock]:
         name="norms",
         sharded=sharded,
         per_kv_head=per_kv_head,
-        replicated=vectors + replicated + family.layer_scalars,
+        replicated=vectors + replicated,
     )
 
 

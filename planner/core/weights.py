@@ -13,6 +13,7 @@ from planner.core.weight_blocks import EndBlock, LayerBlock
 
 VOCABULARY_MULTIPLE = 64
 SCALE_BYTES_PER_LAYER = 4 * 4
+SCALAR_BYTES = 2
 LAYER_NAMES = frozenset({"attention", "MLP", "norms"})
 
 
@@ -46,12 +47,13 @@ def rank_weights(
     """
     rank = _rank(model, layout, pp_stage, dtype, version)
     parts = [*_layer_parts(rank), *_end_parts(rank)]
+    scalars = rank.layers * model.layer_scalars * SCALAR_BYTES
     buffers = _buffers(rank)
     return RankWeights(
-        parameter_bytes=sum(part.elements for part in parts) * rank.element_bytes,
+        parameter_bytes=sum(part.elements for part in parts) * rank.element_bytes + scalars,
         buffer_bytes=sum(size for _, size in buffers),
-        formula=_formula(rank, parts, buffers),
-        parts=(*((part.name, part.elements * rank.element_bytes) for part in parts), *buffers),
+        formula=_formula(rank, parts, (*_scalars(scalars), *buffers)),
+        parts=(*((part.name, part.elements * rank.element_bytes) for part in parts), *_scalars(scalars), *buffers),
     )
 
 
@@ -141,11 +143,16 @@ def _end_part(block: EndBlock, rank: _Rank) -> _Part:
     )
 
 
+def _scalars(size_bytes: int) -> tuple[tuple[str, int], ...]:
+    """Trained scalars of an activation (xIELU) are bfloat16 whatever the model is."""
+    return (("activation scalars", size_bytes),) if size_bytes else ()
+
+
 def _buffers(rank: _Rank) -> tuple[tuple[str, int], ...]:
     """Registered buffers, whole on every rank: RoPE, four fp32 KV scales a layer, and the scalars of a few families."""
     model = rank.model
     rope = model.rope.frequencies_bytes if rank.by_transformers else model.rope.table_bytes(rank.dtype)
-    scalars = (rank.layers * model.layer_scalar_buffers + model.model_scalar_buffers) * rank.element_bytes
+    scalars = rank.layers * model.layer_scalar_buffers * SCALAR_BYTES + model.model_scalar_buffers * rank.element_bytes
     mask = model.mask_positions**2 if rank.by_transformers else 0
     sizes = (
         ("RoPE table", rope),
