@@ -18,6 +18,10 @@ from planner import bootstrap
 def main():
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "planner.settings")
     bootstrap.make_ready(sys.argv)
+    if sys.argv[1:2] == ["estimate"]:  # needs neither Django nor its settings, and answers sooner without them
+        from planner.estimate_command import main as estimate
+
+        sys.exit(estimate(sys.argv[2:]))
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
