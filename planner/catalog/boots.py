@@ -4,7 +4,7 @@ A fact's basis is `stated` (the source prints it), `inferred` (deduced from some
 from its total memory) or `derived` (arithmetic on what it prints). Figures per rank are separated by semicolons.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import groupby
@@ -96,7 +96,7 @@ class Boot:
 @cache
 def boots() -> tuple[Boot, ...]:
     """Return every published boot of the catalog, in the order of the file."""
-    sources = {key: where for key, where in _rows(_HERE / "boot_sources.tsv")}
+    sources = dict(_rows(_HERE / "boot_sources.tsv"))
     return tuple(
         _boot(boot_id, list(facts), sources)
         for boot_id, facts in groupby(_rows(_HERE / "boots.tsv"), key=lambda row: row[0])
@@ -130,7 +130,7 @@ def _per_rank(text: str) -> PerRank:
 
 
 _KINDS = {field.name: str(field.type) for field in fields(Boot)}
-_READERS = {
+_READERS: Mapping[str, Callable[[str], object]] = {
     "<class 'str'>": str,
     "<class 'bool'>": lambda text: text == "true",
     "bool | None": lambda text: text == "true",

@@ -1,4 +1,4 @@
-"""What PyTorch's allocator adds to large weight tensors: it hands out multiples of 2 MiB and does not always split them.
+"""What PyTorch's allocator adds to large weight tensors: it takes multiples of 2 MiB and does not always split them.
 
 The log's "Model loading took" contains it; the parameters themselves do not.
 """

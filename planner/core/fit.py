@@ -69,7 +69,7 @@ class NonTorchGroup:
 class NonTorchFit:
     """All groups, the spread where none fits, and what logits with rows off the 16-byte grid add.
 
-    That addition was seen on every boot of three such models, alone or under tensor parallelism; its cause is not known.
+    That addition was seen on every boot of three such models, alone or under tensor parallelism; why is not known.
     """
 
     groups: tuple[NonTorchGroup, ...]

@@ -4,8 +4,8 @@ Few parameters, each with a physical meaning: bytes a logit, copies of the hidde
 and a median per way of spreading ranks. `spreads.py` adds how far boots lie from it.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -21,7 +21,6 @@ from planner.core.activation import (
 from planner.core.fit import (
     ENOUGH_BOOTS,
     ActivationFit,
-    Evidence,
     Fit,
     GraphFit,
     NonTorchFit,
@@ -29,8 +28,9 @@ from planner.core.fit import (
     Spread,
     TermSpread,
 )
-from planner.core.graphs import graph_count, graphs_bytes, split_workspace_bytes
-from planner.core.non_torch import logits_unaligned, non_torch_bytes, exact_bytes, since_0_18
+from planner.core.graphs import graph_count, split_workspace_bytes
+from planner.core.non_torch import exact_bytes, logits_unaligned, non_torch_bytes, since_0_18
+from planner.core.observation import Observation, evidence_of
 from planner.core.situation import Situation
 from planner.core.units import MIB
 
@@ -62,49 +62,6 @@ UNFITTED = Fit(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What one stage of one boot measured, in bytes; None where the log does not say. `group` is left out together.
-
-    `overhead_bytes` is what was gone from the budget beside the parameters and KV; the rounding that the allocator adds to
-    weight tensors counts as non-torch here, though logs before 0.27.1 call it weights.
-    """
-
-    boot: str
-    group: str
-    situation: Situation
-    activation_bytes: float | None = None
-    non_torch_bytes: float | None = None
-    graphs_bytes: float | None = None
-    graphs_estimated_bytes: float | None = None
-    activation_with_graphs_bytes: float | None = None
-    overhead_bytes: float | None = None
-
-    @property
-    def configuration(self) -> tuple[object, ...]:
-        """What makes two boots the same measurement: repeats must not count as independent."""
-        s = self.situation
-        return (
-            *(s.model.name, s.args.dtype, s.gpu.compute_capability, s.facts.version.major, s.facts.version.minor),
-            *(s.layout.tensor_parallel_size, s.layout.pipeline_parallel_size, s.pp_stage),
-            *(s.args.max_num_seqs, s.args.max_num_batched_tokens, s.args.cudagraph_mode, s.args.model_runner),
-        )
-
-
-def distinct_observations(observations: Iterable[Observation]) -> list[Observation]:
-    """Return one observation a configuration, the first; repeats of a boot print the same figures."""
-    first: dict[tuple[object, ...], Observation] = {}
-    for observation in observations:
-        kept = first.setdefault(observation.configuration, observation)
-        if _facts_known(observation) > _facts_known(kept):
-            first[observation.configuration] = observation
-    return list(first.values())
-
-
-def _facts_known(o: Observation) -> int:
-    return sum(value is not None for value in _measured_terms_of(o).values())
-
-
 def fit_constants(observations: Sequence[Observation]) -> Fit:
     """Return the fitted constants, with spreads of zero."""
     activation = fit_activation(observations)
@@ -115,36 +72,6 @@ def fit_constants(observations: Sequence[Observation]) -> Fit:
         joint_scale=1.0,
         evidence=evidence_of(observations),
     )
-
-
-def evidence_of(observations: Iterable[Observation]) -> tuple[Evidence, ...]:
-    """Return the boots behind a fit, each once, with the terms that they measured."""
-    found: dict[str, Evidence] = {}
-    for o in observations:
-        s = o.situation
-        terms = frozenset(name for name, value in _measured_terms_of(o).items() if value is not None)
-        known = found[o.boot].terms if o.boot in found else frozenset[str]()
-        found[o.boot] = Evidence(
-            boot=o.boot,
-            terms=terms | known,
-            version=(s.facts.version.major, s.facts.version.minor),
-            compute_capability=s.gpu.compute_capability or (0, 0),
-            model_runner=s.args.model_runner,
-            architecture=s.model.architecture,
-            hidden_size=s.model.hidden_size,
-            world_size=s.layout.world_size,
-        )
-    return tuple(found[boot] for boot in sorted(found))
-
-
-def _measured_terms_of(o: Observation) -> dict[str, float | None]:
-    return {
-        "activation": o.activation_bytes,
-        "non_torch": o.non_torch_bytes,
-        "cuda_graphs": o.graphs_bytes,
-        "graphs_estimated": o.graphs_estimated_bytes,
-        "overhead": o.overhead_bytes,
-    }
 
 
 def robust_least_squares(regressors: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:

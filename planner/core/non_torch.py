@@ -9,7 +9,7 @@ from planner.core.allocation import rounding_bytes
 from planner.core.engine import Version
 from planner.core.fit import NonTorchFit, NonTorchGroup
 from planner.core.situation import Situation
-from planner.core.units import cdiv, in_gib
+from planner.core.units import cdiv, in_gib, in_words
 
 ERA = Version(0, 18)
 ALIGNMENT_BYTES = 16
@@ -96,7 +96,7 @@ def non_torch_formula(situation: Situation, group: NonTorchGroup, fit: NonTorchF
         parts.append(f"{in_gib(unaligned)} (rows of {situation.model.vocab_size:,} logits unaligned)")
     rounding, buffers = rounding_bytes(situation), runner_buffer_bytes(situation)
     if rounding:
-        parts.append(f"{in_gib(rounding)} the allocator adds to the weight tensors")
+        parts.append(f"{in_words(rounding)} the allocator adds to the weight tensors")
     if buffers:
         parts.append(f"{in_gib(buffers)} sampler buffers of model runner V2")
     return " + ".join(parts)

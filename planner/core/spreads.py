@@ -8,16 +8,10 @@ import numpy as np
 from planner.core.activation import activation_bytes
 from planner.core.calibration import measured_terms
 from planner.core.fit import ENOUGH_BOOTS, Fit, GraphFit, NonTorchFit, NonTorchGroup, Spread, TermSpread
-from planner.core.fitting import (
-    LOG_ROUNDING_BYTES,
-    Observation,
-    distinct_observations,
-    fit_constants,
-    group_key,
-    grown_of,
-)
+from planner.core.fitting import LOG_ROUNDING_BYTES, fit_constants, group_key, grown_of
 from planner.core.graphs import graph_count, graphs_bytes
 from planner.core.non_torch import exact_bytes, mismatch, nearest_group, non_torch_bytes
+from planner.core.observation import Observation, distinct_observations
 from planner.core.units import MIB
 
 LOW, HIGH, JOINT = 0.05, 0.95, 0.90
@@ -26,8 +20,6 @@ UNSEEN_SHARE = 0.05  # ... and 5 % of an activation, where the few boots there a
 FEW_BOOTS_BYTES = 50 * MIB
 FEW_BOOTS_SHARE = 0.5  # a non-torch figure of fewer than five boots may be half as much again
 GRAPHS_UNSEEN_SHARE = 0.5  # at least; other devices and drivers have captured 0.1 to 2.5 times as much
-
-Predict = Callable[[Observation, Fit], float]
 
 
 def fit_boots(observations: Sequence[Observation]) -> Fit:
@@ -64,12 +56,10 @@ def quantile(values: Sequence[float], level: float) -> float:
 
 
 def spread_of(errors: Sequence[float]) -> Spread:
-    """Return the 5-95 % spread of errors (measured less predicted), never finer than a log's rounding."""
-    if not errors:
-        return Spread(below_bytes=LOG_ROUNDING_BYTES, above_bytes=LOG_ROUNDING_BYTES)
+    """Return the 5-95 % spread of errors (measured less predicted), wider by what a log rounds away."""
+    low, high = (quantile(errors, LOW), quantile(errors, HIGH)) if errors else (0.0, 0.0)
     return Spread(
-        below_bytes=max(LOG_ROUNDING_BYTES, round(-quantile(errors, LOW))),
-        above_bytes=max(LOG_ROUNDING_BYTES, round(quantile(errors, HIGH))),
+        below_bytes=LOG_ROUNDING_BYTES + max(0, round(-low)), above_bytes=LOG_ROUNDING_BYTES + max(0, round(high))
     )
 
 

@@ -1,0 +1,1 @@
+"""How right the planner is: published boots predicted from their command alone, and scored against their log."""

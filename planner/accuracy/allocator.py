@@ -1,0 +1,49 @@
+"""vLLM's allocator checked alone: from the memory that a log states to the blocks, tokens and concurrency it states."""
+
+from planner.catalog.boots import Boot
+from planner.core.estimate import Estimate, Question
+from planner.core.kv_cache import KvCachePlan, StageKv, kv_cache_plan, kv_heads_per_rank
+from planner.core.units import GIB, bytes_from_gib
+
+HALF_A_HUNDREDTH = GIB // 200  # logs print GiB, and concurrency, with two decimals
+
+
+def allocator_exact(boot: Boot, question: Question, answer: Estimate) -> bool | None:
+    """Return whether the logged memory gives the logged figures, to its rounding; None where one of both is missing."""
+    per_stage = _logged_memory(boot, answer.layout.pipeline_parallel_size)
+    stated = boot.num_gpu_blocks or boot.kv_tokens or boot.max_concurrency
+    if not per_stage or not stated or boot.num_gpu_blocks_override is not None or boot.outcome != "booted":
+        return None
+    low, high = (_plan(question, answer, per_stage, side) for side in (-HALF_A_HUNDREDTH, HALF_A_HUNDREDTH))
+    return (
+        _between(boot.num_gpu_blocks, low.num_gpu_blocks, high.num_gpu_blocks)
+        and _between(boot.kv_tokens, low.tokens, high.tokens)
+        and _between(boot.max_concurrency, low.max_concurrency - 0.005, high.max_concurrency + 0.005)
+    )
+
+
+def _logged_memory(boot: Boot, stages: int) -> list[float]:
+    """One figure a stage; of tensor-parallel ranks the least counts, and a lone figure tells nothing of others."""
+    figures = list(boot.available_kv_gib)
+    if stages == 1:
+        return figures and [min(figures)]
+    return figures if len(figures) == stages else []
+
+
+def _between(value: float | None, low: float, high: float) -> bool:
+    return value is None or low - 1e-9 <= value <= high + 1e-9
+
+
+def _plan(question: Question, answer: Estimate, per_stage: list[float], offset_bytes: int) -> KvCachePlan:
+    model, engine = question.model, answer.engine
+    stages = [
+        StageKv(
+            layers=layers,
+            kv_heads=kv_heads_per_rank(model.num_kv_heads, engine.tensor_parallel_size),
+            head_dim=model.head_dim,
+            element_bytes=engine.kv_element_bytes,
+            available_bytes=bytes_from_gib(figure) + offset_bytes,
+        )
+        for layers, figure in zip(engine.layers_per_stage, per_stage, strict=True)
+    ]
+    return kv_cache_plan(stages, block_size=engine.block_size, max_model_len=engine.max_model_len, facts=question.facts)

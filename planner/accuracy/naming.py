@@ -1,0 +1,104 @@
+"""Names as logs and people write them, matched to the catalog's: models, GPUs and versions."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from planner.core.errors import BadInput, PlanningError, Unknown
+from planner.core.hardware import Gpu
+from planner.core.model import Model
+from planner.core.units import gib
+
+_RELEASE = re.compile(r"v?(\d+\.\d+)(?:\.(\d+|x))?((?:\.?(?:rc|dev|post|a|b)\d+)*)(?=$|[\s(+/-])")
+_IGNORED_WORDS = frozenset(
+    {"nvidia", "geforce", "gpu", "blackwell", "server", "workstation", "edition", "ada", "laptop"}
+)
+_SIZE_WORD = re.compile(r"\d+gb?")
+_VARIANTS = re.compile(r"-(instruct|chat|it|base|hf)$")
+_QUANTISED = re.compile(
+    r"awq|gptq|gguf|exl\d|fp8|fp4|nvfp4|mxfp4|int[48]|w\d+a\d+|bnb|4bit|8bit|autoround|quantized|gpt-?oss",
+    re.IGNORECASE,
+)
+_NOT_DENSE = re.compile(
+    r"deepseek[-_]?(?:coder[-_])?v[2-9]|deepseek-r1(?:$|[-_]0528$|-awq)|kimi|glm-?[45]\.|glm-5|mixtral|moe|-a\d+(?:\.\d+)?b"
+    r"|qwen3\.[5-9]|qwen3-(?:next|coder|vl|omni)|-vl-|omni|vision|llava|gemma-?[234]|llama-4|nemotron|minimax|jamba"
+    r"|falcon-?h|mamba|mistral-small-(?:3\.[12]|4)|ernie|dbrx|longcat|flash-next|embedding|chatterbox",
+    re.IGNORECASE,
+)
+
+
+def release_of(text: str) -> str:
+    """Return the release that a version text starts with (`0.27.1 (NGC 26.08)`, `0.19.x`), or "" for none."""
+    match = _RELEASE.match(text.strip())
+    if match is None:
+        return ""
+    minor, patch, suffix = match.groups()
+    return f"{minor}.{'0' if patch in (None, 'x') else patch}{suffix}"
+
+
+def out_of_scope_by_name(name: str) -> str:
+    """Return why a model's name shows that it is not a dense, unquantised decoder, or ""."""
+    if _QUANTISED.search(name):
+        return "quantised weights"
+    return "not a dense decoder with full attention" if _NOT_DENSE.search(name) else ""
+
+
+def resolve_model(name: str, names: Sequence[str], find: Callable[[str], Model]) -> tuple[Model, bool]:
+    """Return the catalog's model for a name, and whether it is only the nearest relative (same model, other tuning).
+
+    With or without organisation, upper or lower case, `Meta-` in front or not. Raises Unknown.
+    """
+    try:
+        return find(name), False
+    except PlanningError as fault:
+        missing = fault
+    for spelling, is_relative in ((_plain, False), (_relative, True)):
+        for candidate in names:
+            if spelling(candidate) == spelling(name):
+                return find(candidate), is_relative
+    raise missing
+
+
+def _plain(name: str) -> str:
+    return name.lower().rsplit("/", 1)[-1].removeprefix("meta-").removesuffix("-hf")
+
+
+def _relative(name: str) -> str:
+    return _VARIANTS.sub("", _plain(name))
+
+
+def resolve_gpu(
+    text: str, total_gib: float | None, gpus: Iterable[Gpu], find: Callable[[str], Gpu]
+) -> tuple[Gpu, bool]:
+    """Return the catalog's GPU for a name as logs write it, and whether its memory size had to be guessed.
+
+    The logged total decides between sizes of one card, SXM is taken before PCIe. Raises Unknown when nothing in the
+    catalog has the name's words.
+    """
+    name = re.sub(r"\s*\(.*", "", text)
+    missing: PlanningError
+    try:
+        return find(name), False
+    except (Unknown, BadInput) as fault:
+        missing = fault
+    wanted = _words(name)
+    candidates = [gpu for gpu in gpus if not gpu.is_cpu and wanted and wanted <= _words(f"{gpu.slug} {gpu.name}")]
+    if not candidates:
+        raise missing
+    size = total_gib or _named_size(name)
+    found = min(candidates, key=lambda gpu: (_apart(gpu, size), "pcie" in gpu.slug))
+    return found, size is None and len({round(gib(gpu.total_bytes)) for gpu in candidates}) > 1
+
+
+def _apart(gpu: Gpu, size_gib: float | None) -> int:
+    """Whole GiB between two totals: drivers differ by less, sizes of a card by more."""
+    return 0 if size_gib is None else round(abs(gib(gpu.total_bytes) - size_gib))
+
+
+def _words(name: str) -> frozenset[str]:
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    return frozenset(word for word in words if word and word not in _IGNORED_WORDS and not _SIZE_WORD.fullmatch(word))
+
+
+def _named_size(name: str) -> float | None:
+    match = re.search(r"(\d+) ?GB", name, re.IGNORECASE)
+    return float(match[1]) * 0.99 if match else None

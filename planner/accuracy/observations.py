@@ -1,0 +1,119 @@
+"""Published boots as observations for the fit: what each stage of an answered case measured."""
+
+from collections.abc import Sequence
+
+from planner.accuracy.cases import Case
+from planner.catalog.boots import Boot, PerRank
+from planner.core.allocation import rounding_bytes
+from planner.core.budget import requested_bytes
+from planner.core.defaults import resolve
+from planner.core.errors import PlanningError
+from planner.core.estimate import Question
+from planner.core.layout import Layout
+from planner.core.observation import Observation
+from planner.core.situation import Situation
+from planner.core.units import GIB
+from planner.core.weights import rank_weights
+
+
+def observations(cases: Sequence[Case]) -> list[Observation]:
+    """Return what the boots of the answered cases measured, stage by stage.
+
+    Left out together are the boots of one source; inside a campaign, a source of many models run by the same people on
+    the same machines, those of one model.
+    """
+    found: list[Observation] = []
+    for case in cases:
+        if case.question is None or case.boot.outcome not in ("booted", "refused"):
+            continue
+        try:
+            found.extend(_stages(case, case.question))
+        except PlanningError:
+            continue
+    return found
+
+
+def _stages(case: Case, question: Question) -> list[Observation]:
+    resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
+    layout = Layout(
+        tensor_parallel_size=resolved.tensor_parallel_size,
+        pipeline_parallel_size=resolved.pipeline_parallel_size,
+        data_parallel_size=resolved.data_parallel_size,
+        layers_per_stage=resolved.layers_per_stage,
+    )
+    situations = [
+        Situation(
+            model=question.model,
+            gpu=question.gpu,
+            facts=question.facts,
+            args=resolved,
+            layout=layout,
+            pp_stage=stage,
+        )
+        for stage in range(layout.pipeline_parallel_size)
+    ]
+    observed = [_observation(case.boot, situation) for situation in situations]
+    return [o for o in observed if o.overhead_bytes is not None or o.activation_bytes is not None]
+
+
+def group_of(boot: Boot, situation: Situation) -> str:
+    """Return what is left out together with this boot: its model inside the one campaign, else its source."""
+    source, _, path = boot.source.partition(": ")
+    in_campaign = path.startswith("accuracy/results/")
+    name = situation.model.name if in_campaign else boot.source
+    return f"{source.split(' at ')[0] if in_campaign else ''}|{name}" if boot.source != "unattributed" else boot.id
+
+
+def _observation(boot: Boot, situation: Situation) -> Observation:
+    stage = situation.pp_stage
+    inside = situation.facts.cuda_graphs == "inside"
+    return Observation(
+        boot=boot.id,
+        group=group_of(boot, situation),
+        situation=situation,
+        activation_bytes=_bytes(boot.activation_gib, stage),
+        non_torch_bytes=_non_torch(boot, situation),
+        graphs_bytes=None if inside else _largest(boot.graphs_gib),
+        graphs_estimated_bytes=_largest(boot.graphs_estimated_gib),
+        activation_with_graphs_bytes=_bytes(boot.activation_with_graphs_gib, stage),
+        overhead_bytes=_overhead(boot, situation),
+    )
+
+
+def _weight_bytes(situation: Situation) -> int:
+    layout, dtype = situation.layout, situation.args.dtype
+    version = situation.facts.version
+    weights = rank_weights(situation.model, layout=layout, pp_stage=situation.pp_stage, dtype=dtype, version=version)
+    return weights.parameter_bytes + weights.buffer_bytes
+
+
+def _non_torch(boot: Boot, situation: Situation) -> float | None:
+    """A log counts the allocator's rounding of weight tensors as weights; where it prints "consumed" all is in one."""
+    consumed = _bytes(boot.consumed_gib, situation.pp_stage)
+    if consumed is not None:
+        return consumed - _weight_bytes(situation)
+    grown = _bytes(boot.non_torch_gib, situation.pp_stage)
+    return None if grown is None else grown + rounding_bytes(situation)
+
+
+def _overhead(boot: Boot, situation: Situation) -> float | None:
+    """Return requested - weights - logged KV, or the sum that a source derives from it; weights to the byte."""
+    if boot.activation_and_non_torch_gib and situation.facts.cuda_graphs != "inside":
+        return boot.activation_and_non_torch_gib[0] * GIB + rounding_bytes(situation)
+    layout = situation.layout
+    stages, figures = layout.pipeline_parallel_size, boot.available_kv_gib
+    if not boot.total_gib or not figures or (stages > 1 and len(figures) != stages):
+        return None
+    available = figures[situation.pp_stage] if stages > 1 else min(figures)
+    requested = requested_bytes(situation.gpu.total_bytes, situation.args.gpu_memory_utilization, situation.facts)
+    return requested - _weight_bytes(situation) - available * GIB
+
+
+def _bytes(figures: PerRank, stage: int) -> float | None:
+    if not figures:
+        return None
+    return figures[stage if stage < len(figures) else 0] * GIB
+
+
+def _largest(figures: PerRank) -> float | None:
+    return max(figures) * GIB if figures else None
