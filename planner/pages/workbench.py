@@ -152,6 +152,8 @@ def _page(request: HttpRequest, state: QueryDict, reply: Reply) -> HttpResponse:
 def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
     understood = _without_fault(state, reply)
     question, document = understood.question, understood.document
+    gpu_types = list(GpuType.objects.all())
+    chosen_gpu = question.gpu.slug if question else state.get("gpu", "")
     form = QuestionForm(
         state,
         version=question.facts.version if question else _version(state),
@@ -168,7 +170,9 @@ def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
         "form": form,
         "command": format_command(question.args) if question else "",
         "models": ModelSpec.objects.values_list("name", flat=True),
-        "gpu_types": GpuType.objects.all(),
+        "gpu_types": gpu_types,
+        "chosen_gpu": chosen_gpu,
+        "unlisted_gpu": "" if chosen_gpu in {gpu.slug for gpu in gpu_types} else chosen_gpu,
         "presets": _presets(state),
         "url": address_of(state),
         "json_url": address_of(state, "workbench_json"),

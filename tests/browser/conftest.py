@@ -57,8 +57,9 @@ def open_page(site, new_context):
 
 
 def _is_fault(message):
-    """Violations and script errors; the browser also logs each 4xx answer, which a page may well show on purpose."""
-    return message.type == "error" and "Failed to load resource" not in message.text
+    """Violations and script errors; that an answer was a 4xx or none at all is a page's own matter to show."""
+    expected = ("Failed to load resource", "Failed to fetch")
+    return message.type == "error" and not any(words in message.text for words in expected)
 
 
 def _session_of(person, site):

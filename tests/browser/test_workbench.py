@@ -254,3 +254,28 @@ def test_typing_goes_on_while_an_answer_is_under_way(open_page, bob):
     expect(page).to_have_url(re.compile(r"max_model_len=8192"))
     expect(page.locator("#f-max_model_len")).to_have_value("8192")
     expect(page.locator("#f-max_model_len")).to_be_focused()
+
+
+def test_a_session_that_ended_leads_to_sign_in_and_back(open_page, bob):
+    page = open_page(ADDRESS, bob)
+    page.context.clear_cookies()
+    page.locator("#f-max_num_seqs").fill("64")
+    expect(page).to_have_url(re.compile("/accounts/login/"))
+    page.get_by_label("User name").fill("bob")
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#f-max_num_seqs")).to_have_value("64")
+    expect(verdict(page)).to_contain_text("Fits")
+
+
+def test_a_server_that_does_not_answer_is_told_and_what_was_typed_stays(open_page, bob):
+    page = open_page(ADDRESS, bob)
+    expect(page.locator("#unanswered")).to_be_hidden()
+    page.context.set_offline(True)
+    page.locator("#f-max_num_seqs").fill("64")
+    expect(page.locator("#unanswered")).to_contain_text("did not answer")
+    expect(page.locator("#f-max_num_seqs")).to_have_value("64")
+    page.context.set_offline(False)
+    page.locator("#f-max_num_seqs").fill("65")
+    expect(page.locator("#unanswered")).to_be_hidden()
+    expect(page).to_have_url(re.compile("max_num_seqs=65"))

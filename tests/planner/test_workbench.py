@@ -170,3 +170,19 @@ def test_help_links_lead_to_the_changed_question(as_bob):
 def test_text_that_somebody_typed_is_text(as_bob):
     text = as_bob.get("/plans/new?model=<script>alert(1)</script>&gpu=test-80gb").content.decode()
     assert "<script>alert" not in text
+
+
+def test_a_gpu_by_the_name_that_nvidia_smi_prints_is_the_one_of_the_list(as_bob, alice):
+    a_gpu_type(alice, "Card 9", aliases=["NVIDIA Card-9-40GB"])
+    text = as_bob.get("/plans/new?model=acme/small-llama&gpu=NVIDIA+Card-9-40GB").content.decode()
+    assert '<option value="card-9" selected>' in text
+
+
+def test_a_gpu_that_is_not_there_stays_in_the_form(as_bob):
+    text = as_bob.get("/plans/new?model=acme/small-llama&gpu=abacus").content.decode()
+    assert '<option value="abacus" selected>abacus</option>' in text
+
+
+def test_defaults_stay_beside_a_bad_field(as_bob):
+    text = as_bob.get(f"{ASKED}&gpu_memory_utilization=lots").content.decode()
+    assert 'name="max_num_batched_tokens" value="" placeholder="2048"' in text  # what a server of this size gets

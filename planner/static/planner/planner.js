@@ -58,6 +58,17 @@ document.addEventListener("keydown", (event) => {
   if (isTyping(owner)) { owner.focus(); owner.select?.(); } else owner.click();
 });
 
+// Where a fragment was redirected (a session that ended leads to sign-in), the whole page follows.
+document.addEventListener("htmx:before:swap", (event) => {
+  const raw = event.detail.ctx?.response?.raw;
+  if (!raw?.redirected) return;
+  event.preventDefault();
+  location.assign(raw.url);
+});
+
+document.addEventListener("htmx:error", () => { document.getElementById("unanswered").hidden = false; });
+document.addEventListener("htmx:after:request", () => { document.getElementById("unanswered").hidden = true; });
+
 narrow.addEventListener("change", foldForNarrow);
 document.addEventListener("DOMContentLoaded", foldForNarrow);
 
