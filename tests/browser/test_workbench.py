@@ -258,6 +258,7 @@ def test_typing_goes_on_while_an_answer_is_under_way(open_page, bob):
 
 def test_a_session_that_ended_leads_to_sign_in_and_back(open_page, bob):
     page = open_page(ADDRESS, bob)
+    expect(page.locator(".changes")).to_be_visible()
     page.context.clear_cookies()
     page.locator("#f-max_num_seqs").fill("64")
     expect(page).to_have_url(re.compile("/accounts/login/"))

@@ -185,4 +185,4 @@ def test_a_gpu_that_is_not_there_stays_in_the_form(as_bob):
 
 def test_defaults_stay_beside_a_bad_field(as_bob):
     text = as_bob.get(f"{ASKED}&gpu_memory_utilization=lots").content.decode()
-    assert 'name="max_num_batched_tokens" value="" placeholder="2048"' in text  # what a server of this size gets
+    assert 'name="max_num_batched_tokens" value="" placeholder="8192"' in text  # a server from 70 GiB, no A100
