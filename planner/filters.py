@@ -5,7 +5,7 @@ from typing import Any
 import django_filters as filters
 from django.db.models import Q, QuerySet
 
-from planner.models import Confidence, GpuType, Host, ModelSpec, Origin, Plan
+from planner.models import DEVICE_TYPES, Confidence, GpuType, Host, ModelSpec, Origin, Plan
 
 VERDICTS = [("fits", "fits"), ("does_not_fit", "does not fit"), ("refused", "refused")]
 
@@ -42,7 +42,7 @@ class GpuTypeFilter(filters.FilterSet):
     """GPU types by words, platform, origin and confidence."""
 
     search = _search("name", "slug", "note")
-    device_type = filters.ChoiceFilter(choices=[("cuda", "CUDA"), ("cpu", "CPU")])
+    device_type = filters.ChoiceFilter(choices=list(DEVICE_TYPES.items()))
     origin = filters.ChoiceFilter(choices=Origin.choices)
     confidence = filters.ChoiceFilter(choices=Confidence.choices)
     ordering = filters.OrderingFilter(

@@ -12,6 +12,7 @@ from planner.content import content_hash
 from planner.core import hardware, model
 from planner.querysets import GpuTypeQuerySet, ModelSpecQuerySet, PlanQuerySet, gpu_core, immutable, model_core
 
+DEVICE_TYPES = {"cuda": "CUDA", "rocm": "ROCm", "hpu": "Gaudi", "cpu": "CPU"}
 MOST_GPUS_PER_HOST = 1024
 
 
@@ -71,7 +72,7 @@ class GpuType(models.Model):
 
     slug = models.CharField(max_length=100, unique=True, editable=False)
     name = models.CharField(max_length=100, unique=True)
-    device_type = models.CharField(max_length=10, choices={"cuda": "CUDA", "cpu": "CPU"}, default="cuda")
+    device_type = models.CharField(max_length=10, choices=DEVICE_TYPES, default="cuda")
     total_bytes = models.BigIntegerField(validators=[MinValueValidator(1)])
     total_low_bytes = models.BigIntegerField(validators=[MinValueValidator(1)])
     total_high_bytes = models.BigIntegerField(validators=[MinValueValidator(1)])

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from django.db import models
 
+from planner import catalog
 from planner.core import hardware, model
 from planner.core.errors import BadInput
 from planner.names import bare, slug_of, unknown_name
@@ -18,16 +19,21 @@ _SAME_IN_CORE = (
 class ModelSpecQuerySet(models.QuerySet[Any]):
     """Reads of the model list."""
 
+    def named(self, name: str) -> "ModelSpecQuerySet":
+        """The row of this name, or of the model that the catalog knows by it: short, renamed, or a mirror."""
+        own = self.filter(slug=slug_of(name))
+        return own if own.exists() else self.filter(slug=slug_of(catalog.full_name(name)))
+
     def core_named(self, name: str) -> model.Model:
-        """Return the model of this name (in any case), or raise Unknown with the nearest names."""
-        key = self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first()
+        """Return the model of this name (in any case, or as the catalog knows it too), or raise Unknown."""
+        key = self.named(name).values_list("pk", "updated_at").first()
         if key is None:
             raise unknown_name("model", name, self.values_list("name", flat=True))
         return model_core(self.model, *key)
 
     def config_named(self, name: str) -> dict[str, Any]:
         """Return the `config.json` of the model of this name, or raise Unknown."""
-        config = self.filter(slug=slug_of(name)).values_list("config", flat=True).first()
+        config = self.named(name).values_list("config", flat=True).first()
         if config is None:
             raise unknown_name("model", name, self.values_list("name", flat=True))
         return config

@@ -11,6 +11,7 @@ from django.db.models import ProtectedError
 
 from planner import hub
 from planner.answers import answer
+from planner.catalog_rows import catalog_load as catalog_load
 from planner.content import content_hash
 from planner.core import CORE_VERSION
 from planner.core.errors import BadInput, PlanningError, Unknown

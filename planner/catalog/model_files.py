@@ -72,11 +72,15 @@ def find_entry(name: str) -> ModelEntry:
 
     Raises Unknown with the nearest names.
     """
-    key = name.strip().strip("/").lower()
-    found = _by_any_name().get(key)
+    found = _by_any_name().get(_key(name))
     if found is None:
         raise unknown_name("model", name, model_names())
     return _read(found)
+
+
+def full_name(name: str) -> str:
+    """Return the name under which the catalog has a model, or the name itself where it has none."""
+    return _by_any_name().get(_key(name), name)
 
 
 def find_config(name: str) -> Mapping[str, Any]:
@@ -95,6 +99,10 @@ def find_model(name: str) -> Model:
 @cache
 def _model(name: str) -> Model:
     return model_from_config(_read(name).config, name=name)
+
+
+def _key(name: str) -> str:
+    return name.strip().strip("/").lower()
 
 
 @cache

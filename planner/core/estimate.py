@@ -14,7 +14,7 @@ from planner.core.layout import Layout
 from planner.core.memory_rules import free_memory_reason, memory_reasons
 from planner.core.model import Model
 from planner.core.rules import Case, broken_rules
-from planner.core.scope import require_in_scope
+from planner.core.scope import require_in_scope, require_planned_device
 from planner.core.slack import Slack, runtime_slack
 from planner.core.terms import Interval, Reason
 
@@ -85,6 +85,7 @@ def estimate(question: Question) -> Estimate:
 
 def case_of(question: Question) -> Case:
     """Return what the rules look at: the question with its command resolved and laid out; raises as `estimate` does."""
+    require_planned_device(question.gpu)
     require_in_scope(question.args)
     resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
     layout = Layout(
