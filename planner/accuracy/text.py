@@ -7,8 +7,8 @@ Row = Sequence[str]
 ERROR_COLUMNS = (
     "",
     "n",
-    "median |error|",
-    "p95 |error|",
+    "median error",
+    "p95 error",
     "of GPU",
     "p95 of GPU",
     "of KV",

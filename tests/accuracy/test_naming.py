@@ -1,0 +1,78 @@
+"""Names as logs write them."""
+
+import pytest
+
+from planner import catalog
+from planner.accuracy.naming import out_of_scope_by_name, release_of, resolve_gpu, resolve_model
+from planner.core.errors import Unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("0.19.0", "0.19.0"),
+        ("v0.9.2", "0.9.2"),
+        ("0.19.x", "0.19.0"),
+        ("0.30", "0.30.0"),
+        ("0.27.1 (NGC 26.08)", "0.27.1"),
+        ("0.26.1rc1.dev608", "0.26.1rc1.dev608"),
+        ("0.11.2.post2", "0.11.2.post2"),
+        ("0.26-0.27", "0.26.0"),
+        ("main 2a4dbe2 (2026-01)", ""),
+        ("fork SM70 (0.22-based)", ""),
+    ],
+)
+def test_a_version_text_starts_with_its_release(text, release):
+    assert release_of(text) == release
+
+
+@pytest.mark.parametrize(
+    "name", ["H100 80GB", "H100", "NVIDIA H100 80GB HBM3", "h100-sxm5-80gb", "H100 80GB (a3-highgpu-1g)"]
+)
+def test_a_gpu_is_found_by_what_people_call_it(name):
+    gpu, _ = resolve_gpu(name, None, catalog.gpus(), catalog.find_gpu)
+    assert gpu.slug == "h100-sxm5-80gb"
+
+
+def test_the_logged_total_tells_a_40_gb_card_from_an_80_gb_one():
+    small, guessed = resolve_gpu("A100", 39.49, catalog.gpus(), catalog.find_gpu)
+    large, _ = resolve_gpu("A100", 79.25, catalog.gpus(), catalog.find_gpu)
+    assert (small.slug, large.slug) == ("a100-sxm4-40gb", "a100-sxm4-80gb")
+    assert not guessed
+
+
+def test_a_card_of_two_sizes_without_a_total_is_a_guess():
+    assert resolve_gpu("A100", None, catalog.gpus(), catalog.find_gpu)[1]
+
+
+def test_a_gpu_nobody_knows_is_unknown():
+    with pytest.raises(Unknown):
+        resolve_gpu("Voodoo 3", None, catalog.gpus(), catalog.find_gpu)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct", "someone/Qwen2.5-7B-Instruct"])
+def test_a_model_is_found_with_or_without_its_organisation(name):
+    model, is_relative = resolve_model(name, catalog.model_names(), catalog.find_model)
+    assert model.name == "Qwen/Qwen2.5-7B-Instruct"
+    assert not is_relative
+
+
+def test_another_tuning_of_a_model_is_a_relative():
+    model, is_relative = resolve_model("Qwen/Qwen3-14B-Base", catalog.model_names(), catalog.find_model)
+    assert model.name == "Qwen/Qwen3-14B"
+    assert is_relative
+
+
+@pytest.mark.parametrize(
+    "name", ["Qwen/Qwen3-32B-AWQ", "x/Llama-3.1-8B-quantized.w8a8", "Qwen/Qwen3-30B-A3B", "google/gemma-3-27b-it"]
+)
+def test_a_name_can_tell_that_a_model_is_out_of_scope(name):
+    assert out_of_scope_by_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["meta-llama/Llama-3.1-8B", "Qwen/Qwen3-14B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "microsoft/phi-4"],
+)
+def test_dense_models_are_in_scope_by_name(name):
+    assert out_of_scope_by_name(name) == ""
