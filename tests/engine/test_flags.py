@@ -1,7 +1,6 @@
 """vLLM's own parser as judge of what we read: the same spellings, the same values, the same refusals."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from planner.catalog.flags import options
 from planner.core.engine import Version
 from planner.core.errors import BadInput
 from planner.readers.command import given_fields, read_command
-
-pytestmark = pytest.mark.engine
 
 NOW = Version(0, 32)
 SAME = """
@@ -38,11 +35,11 @@ def cases(text: str) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def parser():
+def parser(engine):
     """The parser's spellings, and its answers by the words it was asked."""
     asked = cases(SAME) + cases(REFUSED)
     done = subprocess.run(
-        [os.environ["VLLM_ENGINE_PYTHON"], Path(__file__).with_name("ask_parser.py")],
+        [engine.process.args[0], Path(__file__).with_name("ask_parser.py")],
         input="".join(json.dumps(["some/model", *words]) + "\n" for words in asked),
         capture_output=True,
         text=True,
