@@ -55,7 +55,8 @@ def fetch_config(repo_id: str, *, token: str | None = None, timeout_seconds: flo
 def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) -> bytes | None:
     """Return one small file of a repository, or None when it has no such file; the local cache is the fallback."""
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HTTPError, OfflineModeIsEnabled
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HTTPError as ClientError  # type: ignore[attr-defined]  # its HTTP client's
 
     try:
         if _offline():
@@ -65,7 +66,7 @@ def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) ->
         return None
     except (HfHubHTTPError, ValueError) as error:
         raise _explained(repo_id, error) from None
-    except (OSError, HTTPError) as error:
+    except (OSError, ClientError) as error:
         cached = try_to_load_from_cache(repo_id, name)
         if isinstance(cached, str):
             return Path(cached).read_bytes()
@@ -77,7 +78,11 @@ def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) ->
 def _download(repo_id: str, name: str, token: str | None, timeout_seconds: float) -> bytes:
     """Ask once and read no more than a configuration can have; hf_hub_download would retry for half a minute."""
     from huggingface_hub import get_session, hf_hub_url
-    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, validate_repo_id
+    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented, though it lists no exports
+        build_hf_headers,
+        hf_raise_for_status,
+        validate_repo_id,
+    )
 
     validate_repo_id(repo_id)
     url, headers = hf_hub_url(repo_id, name, endpoint=_endpoint()), build_hf_headers(token=token)
@@ -95,13 +100,13 @@ def _download(repo_id: str, name: str, token: str | None, timeout_seconds: float
 def _parameters(repo_id: str, token: str | None, timeout_seconds: float) -> dict[str, int]:
     """Return parameter counts by dtype; a hub that does not tell is no fault."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError
+    from huggingface_hub.errors import HTTPError as ClientError  # type: ignore[attr-defined]  # its HTTP client's
 
     try:
         info = HfApi(endpoint=_endpoint(), token=token).model_info(
             repo_id, timeout=timeout_seconds, expand=["safetensors"]
         )
-    except (OSError, ValueError, HTTPError):
+    except (OSError, ValueError, ClientError):
         return {}
     return dict(info.safetensors.parameters) if info.safetensors else {}
 

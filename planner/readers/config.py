@@ -46,9 +46,9 @@ def overridden(config: Config, overrides: Config) -> dict[str, Any]:
     """
     changed = {name: value for name, value in config.items() if not _displaced(name, overrides)}
     for name, value in overrides.items():
-        nested = config.get(name)
-        is_configuration = name.endswith("_config") and isinstance(nested, Mapping) and isinstance(value, Mapping)
-        changed[name] = _merged(nested, value) if is_configuration else value
+        nested = config.get(name) if name.endswith("_config") else None
+        both = isinstance(nested, Mapping) and isinstance(value, Mapping)
+        changed[name] = _merged({**nested}, value) if nested is not None and both else value
     return changed
 
 
