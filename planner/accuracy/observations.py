@@ -6,10 +6,8 @@ from planner.accuracy.cases import Case
 from planner.catalog.boots import Boot, PerRank
 from planner.core.allocation import rounding_bytes
 from planner.core.budget import requested_bytes
-from planner.core.defaults import resolve
 from planner.core.errors import PlanningError
-from planner.core.estimate import Question
-from planner.core.layout import Layout
+from planner.core.estimate import Question, case_of, situations_of
 from planner.core.observation import Observation
 from planner.core.situation import Situation
 from planner.core.units import GIB
@@ -34,25 +32,8 @@ def observations(cases: Sequence[Case]) -> list[Observation]:
 
 
 def _stages(case: Case, question: Question) -> list[Observation]:
-    resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
-    layout = Layout(
-        tensor_parallel_size=resolved.tensor_parallel_size,
-        pipeline_parallel_size=resolved.pipeline_parallel_size,
-        data_parallel_size=resolved.data_parallel_size,
-        layers_per_stage=resolved.layers_per_stage,
-    )
-    situations = [
-        Situation(
-            model=question.model,
-            gpu=question.gpu,
-            facts=question.facts,
-            args=resolved,
-            layout=layout,
-            pp_stage=stage,
-        )
-        for stage in range(layout.pipeline_parallel_size)
-    ]
-    observed = [_observation(case.boot, situation) for situation in situations]
+    asked = case_of(question)
+    observed = [_observation(case.boot, s) for s in situations_of(question, asked.resolved, asked.layout)]
     return [o for o in observed if o.overhead_bytes is not None or o.activation_bytes is not None]
 
 

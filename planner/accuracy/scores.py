@@ -8,8 +8,7 @@ from planner.accuracy.cases import Case
 from planner.catalog.boots import Boot, PerRank
 from planner.core.allocation import rounding_bytes
 from planner.core.errors import PlanningError
-from planner.core.estimate import Estimate, Question, estimate
-from planner.core.situation import Situation
+from planner.core.estimate import Estimate, Question, estimate, situations_of
 from planner.core.terms import Term
 from planner.core.units import GIB, bytes_from_gib
 
@@ -83,7 +82,7 @@ def _score(case: Case, question: Question, answer: Estimate) -> Score:
     first_rank = stage * answer.layout.tensor_parallel_size
     terms = {term.name: term for term in answer.ranks[first_rank].terms} if answer.ranks else {}
     weights = terms.get("weights")
-    rounding = rounding_bytes(_situation(question, answer, stage)) if answer.ranks else 0
+    rounding = rounding_bytes(situations_of(question, answer.engine, answer.layout)[stage]) if answer.ranks else 0
     return Score(
         case=case,
         total_bytes=question.gpu.total_bytes,
@@ -145,17 +144,6 @@ def _logged(figure: Figure | None) -> Figure | None:
         figure,
         low_bytes=figure.predicted_bytes - HALF_A_HUNDREDTH,
         high_bytes=figure.predicted_bytes + HALF_A_HUNDREDTH,
-    )
-
-
-def _situation(question: Question, answer: Estimate, stage: int) -> Situation:
-    return Situation(
-        model=question.model,
-        gpu=question.gpu,
-        facts=question.facts,
-        args=answer.engine,
-        layout=answer.layout,
-        pp_stage=stage,
     )
 
 

@@ -105,6 +105,21 @@ def case_of(question: Question) -> Case:
     )
 
 
+def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) -> tuple[Situation, ...]:
+    """Return what each pipeline stage runs, in order."""
+    return tuple(
+        Situation(
+            model=question.model,
+            gpu=question.gpu,
+            facts=question.facts,
+            args=resolved,
+            layout=layout,
+            pp_stage=stage,
+        )
+        for stage in range(layout.pipeline_parallel_size)
+    )
+
+
 def _refused(
     resolved: ResolvedArgs, layout: Layout, refusals: tuple[Reason, ...], warnings: tuple[Reason, ...]
 ) -> Estimate:
@@ -123,17 +138,7 @@ def _refused(
 
 
 def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings: tuple[Reason, ...]) -> Estimate:
-    situations = tuple(
-        Situation(
-            model=question.model,
-            gpu=question.gpu,
-            facts=question.facts,
-            args=resolved,
-            layout=layout,
-            pp_stage=stage,
-        )
-        for stage in range(layout.pipeline_parallel_size)
-    )
+    situations = situations_of(question, resolved, layout)
     stages = tuple(stage_budget(situation, question.fit) for situation in situations)
     plan = _plan(question, resolved, layout, [stage.available.bytes for stage in stages])
     kv_cache = _kv_cache(question, resolved, layout, stages, plan)

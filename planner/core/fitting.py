@@ -106,29 +106,28 @@ def fit_activation(observations: Sequence[Observation]) -> ActivationFit:
 def _activation_step(
     sampler: Sequence[tuple[Situation, float]], body: Sequence[tuple[Situation, float]]
 ) -> ActivationFit:
+    """Fit each phase to the boots that it binds in; a phase that binds in none keeps its start."""
+    fitted = _sampler_step(sampler) if sampler else _START
+    without_hidden = replace(fitted, body_hidden_copies=0.0)
+    left = [(size - body_bytes(s, without_hidden) - pipeline_bytes(s)) / _hidden(s) for s, size in body]
+    return replace(fitted, body_hidden_copies=median(left) if left else _START.body_hidden_copies)
+
+
+def _sampler_step(sampler: Sequence[tuple[Situation, float]]) -> ActivationFit:
     rows = [
         (s.logits * (s.facts.version < SORTS_BEFORE), s.logits * (s.facts.version >= SORTS_BEFORE), 1.0, _hidden(s))
         for s, _ in sampler
     ]
     target = [size - s.element_bytes * s.logits - pipeline_bytes(s) for s, size in sampler]
-    sorting, masking, base, copies = robust_least_squares(np.array(rows, dtype=float), np.array(target))
-    without_hidden = ActivationFit(
-        sorting_bytes_per_logit=float(sorting) or _START.sorting_bytes_per_logit,
-        masking_bytes_per_logit=float(masking) or _START.masking_bytes_per_logit,
-        sampler_bytes=float(base),
-        sampler_hidden_copies=float(copies),
-        body_hidden_copies=0.0,
-        spread=_START.spread,
+    sorting, masking, base, copies = (
+        float(c) for c in robust_least_squares(np.array(rows, dtype=float), np.array(target))
     )
-    left = [size - body_bytes(s, without_hidden) - pipeline_bytes(s) for s, size in body]
-    hidden = median(rest / _hidden(s) for rest, (s, _) in zip(left, body, strict=True))
-    return ActivationFit(
-        sorting_bytes_per_logit=without_hidden.sorting_bytes_per_logit,
-        masking_bytes_per_logit=without_hidden.masking_bytes_per_logit,
-        sampler_bytes=without_hidden.sampler_bytes,
-        sampler_hidden_copies=without_hidden.sampler_hidden_copies,
-        body_hidden_copies=hidden,
-        spread=_START.spread,
+    return replace(
+        _START,
+        sorting_bytes_per_logit=sorting or _START.sorting_bytes_per_logit,
+        masking_bytes_per_logit=masking or _START.masking_bytes_per_logit,
+        sampler_bytes=base,
+        sampler_hidden_copies=copies,
     )
 
 
