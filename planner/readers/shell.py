@@ -15,12 +15,16 @@ EXAMPLE = "write it as: vllm serve MODEL --tensor-parallel-size 4"
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
-_QUOTED_CONTINUED_OR_COMMENT = re.compile(
-    r"""(?P<quoted>'[^']*'|"(?:\\.|[^"\\])*")|\\[ \t]*\r?\n|^[ \t]*\#[^\n]*""", re.DOTALL | re.MULTILINE
+_END = "\N{END OF TRANSMISSION}"
+_SHELL = re.compile(
+    r"""(?P<literal>'[^']*'|"(?:\\.|[^"\\])*"|\\[^\s])  # quoted or escaped: as it is
+      |(?P<gap>\\[ \t]*\r?\n|^[ \t]*\#[^\n]*)          # a continued line, a comment
+      |(?P<end>(?:(?<!\S)\d+(?=[<>]))?[;&|<>]+)        # a separator or a redirection
+      |(?P<dash>(?<!\S)[–—](?=[A-Za-z]))               # what word processors make of two hyphens
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-_ENDS = {";", "&", "&&", "||", "|", ";;"}
-_REDIRECTION = re.compile(r"\d*(?:>>?|<|>&|&>)")
-_LEADING_DASH = re.compile(r"[–—](?=[A-Za-z])")  # what word processors make of two hyphens
+_PLAIN = {"gap": " ", "end": f" {_END} ", "dash": "--"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,24 +44,23 @@ def vllm_command(text_or_argv: str | Sequence[str]) -> ShellCommand:
     words = _split(text_or_argv) if isinstance(text_or_argv, str) else [str(word) for word in text_or_argv]
     start = _start(words)
     environment = _assignments(words[:start])
-    body = (_expand(word, environment) for word in _until_end(words[start:]))
+    body = words[start : words.index(_END, start)] if _END in words[start:] else words[start:]
     return ShellCommand(
-        words=tuple(_LEADING_DASH.sub("--", word, count=1) if word[:1] in "–—" else word for word in body),
-        environment=tuple(sorted(environment.items())),
+        words=tuple(_expand(word, environment) for word in body), environment=tuple(sorted(environment.items()))
     )
 
 
 def _split(text: str) -> list[str]:
     if len(text) > LONGEST_COMMAND:
         raise _bad(f"longer than {LONGEST_COMMAND:,} characters.", "paste the vllm command alone")
-    text = _QUOTED_CONTINUED_OR_COMMENT.sub(lambda found: found["quoted"] or " ", text)
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
     try:
-        return list(lexer)
+        return shlex.split(_SHELL.sub(_plain, text))
     except ValueError as fault:
         raise _bad(f"{str(fault).lower()}.", "close the quotation, or leave out the last backslash") from None
+
+
+def _plain(found: re.Match[str]) -> str:
+    return found["literal"] or _PLAIN[found.lastgroup or "gap"]
 
 
 def _start(words: list[str]) -> int:
@@ -84,15 +87,6 @@ def _assignments(words: list[str]) -> dict[str, str]:
 
 def _expand(word: str, environment: dict[str, str]) -> str:
     return _VARIABLE.sub(lambda found: environment.get(found[1] or found[2], found[0]), word)
-
-
-def _until_end(words: list[str]) -> list[str]:
-    kept: list[str] = []
-    for word in words:
-        if word in _ENDS or _REDIRECTION.match(word):
-            break
-        kept.append(word)
-    return kept
 
 
 def _bad(message: str, fix: str) -> BadInput:
