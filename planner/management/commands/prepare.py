@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 
@@ -11,5 +11,4 @@ class Command(BaseCommand):
 
     def handle(self, **_options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
-        if "catalog_load" in get_commands():
-            call_command("catalog_load", verbosity=0)
+        call_command("catalog_load", verbosity=0)
