@@ -19,6 +19,7 @@ _OUTCOMES = {
     "hang": "hung",
     "crash": "crashed",
 }
+UNCLEAR = "unclear"
 _ASKED = {
     "vllm_version": "vllm",
     "model": "model",
@@ -70,11 +71,11 @@ def _read_line(line: str, where: str) -> Boot:
         raise BadInput(
             field="paths", message=f"{where} is not JSON ({fault.msg}).", fix="give one boot a line"
         ) from None
-    if not isinstance(row, dict) or row.get("outcome") not in _OUTCOMES or not isinstance(row.get("observed"), dict):
+    if not isinstance(row, dict) or not row.get("outcome") or not isinstance(row.get("observed"), dict):
         raise BadInput(
             field="paths",
-            message=f"{where} is not a boot: `observed` and a known `outcome` are needed.",
-            fix=f"outcomes are {', '.join(_OUTCOMES)}",
+            message=f"{where} is not a boot: `observed` and `outcome` are needed.",
+            fix=f"outcomes are {', '.join(_OUTCOMES)}; any other counts for no verdict",
         )
     return boot_from_row(row)
 
@@ -87,7 +88,7 @@ def boot_from_row(row: Mapping[str, Any]) -> Boot:
     facts: dict[str, Any] = {
         "id": str(row.get("id", "")),
         "source": str(row.get("source", "")),
-        "outcome": _OUTCOMES[row["outcome"]],
+        "outcome": _OUTCOMES.get(row["outcome"], UNCLEAR),
         "failure": _failure(row),
         "confidence": str(row.get("confidence") or ""),
         "assumed": assumed,

@@ -43,9 +43,10 @@ def out_of_scope_by_name(name: str) -> str:
 
 
 def resolve_model(name: str, names: Sequence[str], find: Callable[[str], Model]) -> tuple[Model, bool]:
-    """Return the catalog's model for a name, and whether it is only the nearest relative (same model, other tuning).
+    """Return the catalog's model for a name, and whether it is only a relative: another tuning of the same model.
 
-    With or without organisation, upper or lower case, `Meta-` in front or not. Raises Unknown.
+    With or without organisation, upper or lower case, `Meta-` in front or not; a name that contains a model's name is
+    taken for a tuning of it. Raises Unknown.
     """
     try:
         return find(name), False
@@ -55,7 +56,14 @@ def resolve_model(name: str, names: Sequence[str], find: Callable[[str], Model])
         for candidate in names:
             if spelling(candidate) == spelling(name):
                 return find(candidate), is_relative
-    raise missing
+    contained = [candidate for candidate in names if _is_within(_relative(candidate), _relative(name))]
+    if not contained:
+        raise missing
+    return find(max(contained, key=lambda candidate: len(_relative(candidate)))), True
+
+
+def _is_within(part: str, name: str) -> bool:
+    return re.search(rf"(?<![a-z0-9.]){re.escape(part)}(?![a-z0-9.])", name) is not None
 
 
 def _plain(name: str) -> str:

@@ -14,6 +14,7 @@ from planner.core.units import GIB, bytes_from_gib
 
 NOT_ABOUT_MEMORY = frozenset({"data_parallel_rank", "lora", "other_process"})
 STOPPED = frozenset({"refused", "out_of_memory_at_boot"})
+RAN = frozenset({"booted", "out_of_memory_under_load"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +174,7 @@ def _available(boot: Boot, question: Question, answer: Estimate, stage: int, ter
 
 
 def _stopped(boot: Boot) -> bool | None:
-    if boot.failure in NOT_ABOUT_MEMORY or boot.outcome in ("hung", "crashed"):
+    if boot.failure in NOT_ABOUT_MEMORY or boot.outcome not in STOPPED | RAN:
         return None
     return boot.outcome in STOPPED
 

@@ -35,7 +35,8 @@ def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
     if situation.gpu.is_cpu:
         return _nothing()
     familiar = _familiar(situation, fit)
-    known = familiar and _group_known(situation, fit)
+    group = non_torch.nearest_group(situation, fit.non_torch)
+    known = familiar and len(group.boots) >= ENOUGH_BOOTS and not any(non_torch.mismatch(situation, group))
     near = sorted(fit.evidence, key=lambda boot: _distance(situation, boot))
     terms = (
         _activation(situation, fit, familiar, near),
@@ -46,7 +47,7 @@ def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
         activation=terms[0],
         non_torch=terms[1],
         cuda_graphs=terms[2],
-        overhead=_together(terms, fit.joint_scale if known else 1.0),
+        overhead=_together(terms, group.joint_scale if known else 1.0),
     )
 
 
@@ -150,11 +151,6 @@ def _together(terms: Sequence[Term], scale: float) -> Interval:
     below = scale * math.hypot(*(term.bytes - term.low_bytes for term in inside))
     above = scale * math.hypot(*(term.high_bytes - term.bytes for term in inside))
     return Interval(low_bytes=max(0, round(central - below)), bytes=central, high_bytes=round(central + above))
-
-
-def _group_known(situation: Situation, fit: Fit) -> bool:
-    group = non_torch.nearest_group(situation, fit.non_torch)
-    return len(group.boots) >= ENOUGH_BOOTS and not any(non_torch.mismatch(situation, group))
 
 
 def _familiar(situation: Situation, fit: Fit) -> bool:

@@ -54,6 +54,7 @@ class NonTorchGroup:
     """Non-torch growth of one way to spread ranks on one kind of device, since or before 0.18.
 
     `bytes_per_tp_hidden` is what each hidden unit of each tensor-parallel rank adds (communication workspaces).
+    `joint_scale` makes the interval of all measured terms together hold as often as it says on boots of this group.
     """
 
     spread_over: str
@@ -62,6 +63,7 @@ class NonTorchGroup:
     base_bytes: float
     bytes_per_tp_hidden: float
     spread: Spread
+    joint_scale: float
     boots: tuple[str, ...]
 
 
@@ -105,12 +107,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """Everything learned; `joint_scale` makes the interval of the sum of the terms hold as often as it says."""
+    """Everything learned, and the boots it was learned from."""
 
     activation: ActivationFit
     non_torch: NonTorchFit
     graphs: GraphFit
-    joint_scale: float
     evidence: tuple[Evidence, ...]
 
     def boots_of(self, version: tuple[int, int], compute_capability: tuple[int, int] | None) -> int:

@@ -57,7 +57,6 @@ UNFITTED = Fit(
         captured=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
         estimated=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
     ),
-    joint_scale=1.0,
     evidence=(),
 )
 
@@ -69,7 +68,6 @@ def fit_constants(observations: Sequence[Observation]) -> Fit:
         activation=activation,
         non_torch=fit_non_torch(observations, activation),
         graphs=fit_graphs(observations),
-        joint_scale=1.0,
         evidence=evidence_of(observations),
     )
 
@@ -193,6 +191,7 @@ def _group(key: tuple[str, str, bool], boots: Sequence[tuple[Observation, float]
         base_bytes=base,
         bytes_per_tp_hidden=per_hidden,
         spread=NO_SPREAD,
+        joint_scale=1.0,
         boots=tuple(sorted({o.boot for o, _ in boots})),
     )
 

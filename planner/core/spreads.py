@@ -10,7 +10,7 @@ from planner.core.calibration import measured_terms
 from planner.core.fit import ENOUGH_BOOTS, Fit, GraphFit, NonTorchFit, NonTorchGroup, Spread, TermSpread
 from planner.core.fitting import LOG_ROUNDING_BYTES, fit_constants, group_key, grown_of
 from planner.core.graphs import graph_count, graphs_bytes
-from planner.core.non_torch import exact_bytes, mismatch, nearest_group, non_torch_bytes
+from planner.core.non_torch import exact_bytes, non_torch_bytes
 from planner.core.observation import Observation, distinct_observations
 from planner.core.units import MIB
 
@@ -35,7 +35,8 @@ def fit_boots(observations: Sequence[Observation]) -> Fit:
         non_torch=_non_torch_spreads(distinct, constants, without),
         graphs=_graph_spreads(seen, unseen, constants, without),
     )
-    return replace(spread, joint_scale=_joint_scale(seen, spread, without))
+    groups = tuple(replace(g, joint_scale=_joint_scale(g, seen, spread, without)) for g in spread.non_torch.groups)
+    return replace(spread, non_torch=replace(spread.non_torch, groups=groups))
 
 
 def held_out_fits(observations: Sequence[Observation]) -> dict[str, Fit]:
@@ -170,16 +171,13 @@ def _ratio_spread(ratios: Sequence[float]) -> Spread:
     )
 
 
-def _joint_scale(seen: Sequence[Observation], fit: Fit, without: Mapping[str, Fit]) -> float:
-    """Return what the quadrature of the terms' spreads must be multiplied by to hold 90 % of the sums."""
-    known = [o for o in seen if o.overhead_bytes is not None and _group_is_known(o, fit)]
-    misses = [_standardised(o, fit, without[o.group]) for o in known]
-    return max(0.1, quantile(misses, JOINT)) if misses else 1.0
-
-
-def _group_is_known(o: Observation, fit: Fit) -> bool:
-    group = nearest_group(o.situation, fit.non_torch)
-    return len(group.boots) >= ENOUGH_BOOTS and not any(mismatch(o.situation, group))
+def _joint_scale(group: NonTorchGroup, seen: Sequence[Observation], fit: Fit, without: Mapping[str, Fit]) -> float:
+    """Return what the quadrature of the terms' spreads must be multiplied by to hold 90 % of the group's sums."""
+    key = (group.spread_over, group.hardware, group.since_0_18)
+    members = [o for o in seen if o.overhead_bytes is not None and group_key(o.situation) == key]
+    if len(group.boots) < ENOUGH_BOOTS or not members:
+        return 1.0
+    return quantile([_standardised(o, fit, without[o.group]) for o in members], JOINT)
 
 
 def _standardised(o: Observation, fit: Fit, without: Fit) -> float:

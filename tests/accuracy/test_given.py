@@ -60,6 +60,10 @@ def test_a_refusal_states_what_could_be_stored_and_what_was_free():
     assert (boot.kv_tokens, boot.storable_tokens) == (None, 1044688)
 
 
+def test_an_outcome_nobody_foresaw_is_unclear():
+    assert boot_from_row({**ROW, "outcome": "meltdown"}).outcome == "unclear"
+
+
 def test_adapters_and_drafts_are_noticed():
     assert boot_from_row({**ROW, "other_args": "enable-lora, max-loras 10"}).lora
     assert boot_from_row({**ROW, "speculative_config": "mtp"}).draft_model
@@ -78,7 +82,12 @@ def test_a_file_is_read_line_by_line(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [("{", "line 1 is not JSON"), ('{"outcome": "ok"}', "line 1 is not a boot"), ("[1]", "line 1 is not a boot")],
+    [
+        ("{", "line 1 is not JSON"),
+        ('{"outcome": "ok"}', "line 1 is not a boot"),
+        ('{"observed": {}}', "line 1 is not a boot"),
+        ("[1]", "line 1 is not a boot"),
+    ],
 )
 def test_a_line_that_is_no_boot_is_named(tmp_path, content, says):
     path = tmp_path / "boots.jsonl"

@@ -64,6 +64,25 @@ def test_another_tuning_of_a_model_is_a_relative():
 
 
 @pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("me/my-qwen3-14b-tuned", "Qwen/Qwen3-14B"),
+    ],
+)
+def test_a_name_that_contains_a_model_s_name_is_a_tuning_of_it(name, base):
+    model, is_relative = resolve_model(name, catalog.model_names(), catalog.find_model)
+    assert model.hidden_size == catalog.find_model(base).hidden_size
+    assert model.num_layers == catalog.find_model(base).num_layers
+    assert is_relative
+
+
+def test_part_of_a_number_is_not_a_name():
+    with pytest.raises(Unknown):
+        resolve_model("me/xqwen3-14b5", catalog.model_names(), catalog.find_model)
+
+
+@pytest.mark.parametrize(
     "name", ["Qwen/Qwen3-32B-AWQ", "x/Llama-3.1-8B-quantized.w8a8", "Qwen/Qwen3-30B-A3B", "google/gemma-3-27b-it"]
 )
 def test_a_name_can_tell_that_a_model_is_out_of_scope(name):

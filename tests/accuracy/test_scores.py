@@ -64,5 +64,10 @@ def test_a_refusal_that_is_not_about_memory_is_not_scored():
     assert score_of(outcome="refused", failure="data_parallel_rank").stopped is None
 
 
+@pytest.mark.parametrize("outcome", ["hung", "crashed", "unclear"])
+def test_an_end_that_says_nothing_about_memory_is_not_scored(outcome):
+    assert score_of(outcome=outcome).stopped is None
+
+
 def test_a_good_boot_is_no_alarm():
     assert (score_of().stopped, score_of().predicted_stop) == (False, False)
