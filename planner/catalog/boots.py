@@ -19,8 +19,8 @@ class Boot:
     """One boot: what was asked for, what the log printed (GiB, one figure a rank), and how it ended.
 
     `outcome` is booted, refused, out_of_memory_at_boot, out_of_memory_under_load, hung, crashed or unclear. `assumed`
-    names the fields whose value is inferred or derived. `weights_gib` is "Model loading took"; `consumed_gib` adds non-torch
-    memory to it, and `activation_with_graphs_gib` adds the graph estimate: so 0.27.1 and later print them.
+    names the fields whose value is inferred or derived. `weights_gib` is "Model loading took"; `consumed_gib` adds
+    non-torch memory to it, `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them.
     """
 
     id: str
