@@ -25,6 +25,11 @@ def flops_in_words(flops: float) -> str:
     return f"{_three_digits(flops / _TERA)} TFLOPS"
 
 
+def share_in_words(share: float) -> str:
+    """Return a share of 1 in percent with one decimal."""
+    return f"{share:.1%}"
+
+
 def rate_from_gb_per_second(rate: float) -> int:
     """Return a datasheet's GB/s as bytes a second."""
     return round(rate * _GIGA)

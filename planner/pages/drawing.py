@@ -50,16 +50,16 @@ def memory_bar(rank: Json, *, scale_bytes: int = 0) -> Bar:
     ]
     return Bar(
         segments=tuple(segments),
-        budget_x=_percent(rank["requested_bytes"], scale),
+        budget_x=percent(rank["requested_bytes"], scale),
         uncertain=_uncertain(rank, scale),
     )
 
 
 def _segment(name: str, start: float, end: float, scale: float) -> Segment:
-    return Segment(name=name, x=_percent(start, scale), width=_percent(end - start, scale))
+    return Segment(name=name, x=percent(start, scale), width=percent(end - start, scale))
 
 
-def _percent(part: float, whole: float) -> str:
+def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.3f}%"
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from planner.pages import account, compare, gpu_types, home, hosts, model_add, models, plans, workbench
+from planner.pages import account, compare, gpu_types, home, hosts, model_add, models, plans, techniques, workbench
 from planner.pages.answer import page
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *page("plans", plans.plan_list, "plans"),
     *page("plans/<int:pk>", plans.plan_detail, "plan"),
     *page("compare", compare.compare_plans, "compare"),
+    *page("techniques", techniques.technique_list, "techniques"),
     *page("account", account.account, "account"),
     path("account/tokens", account.token_new, name="token_add"),
     path("account/tokens/<str:pk>/revoke", account.token_end, name="token_revoke"),

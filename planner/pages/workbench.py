@@ -177,6 +177,7 @@ def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
         "url": address_of(state),
         "json_url": address_of(state, "workbench_json"),
         "help_url": address_of(state, "workbench_help") if reply.document else "",
+        "techniques_url": address_of(state, "techniques"),
         "parent": state.get("from", ""),
     }
 

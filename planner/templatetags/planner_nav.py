@@ -14,6 +14,8 @@ LINKS = {
     "models": "Models",
     "gpu_types": "GPUs",
     "hosts": "Hosts",
+    "techniques": "Techniques",
+    "techniques": "Techniques",
 }
 
 

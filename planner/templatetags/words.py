@@ -10,7 +10,12 @@ from planner.core.units import in_words
 
 register = template.Library()
 NOTHING = "–"
-_MEASURES = {"bytes": in_words, "rate": words.rate_in_words, "flops": words.flops_in_words}
+_MEASURES = {
+    "share": words.share_in_words,
+    "bytes": in_words,
+    "rate": words.rate_in_words,
+    "flops": words.flops_in_words,
+}
 
 
 def _or_nothing(write: Any) -> Any:
@@ -46,7 +51,7 @@ def in_unit(value: Any, unit: str) -> str:
         return str(_MEASURES[unit](value))
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or NOTHING
-    if unit in {"count", "tokens", "times"}:
+    if unit in {"count", "requests", "blocks", "tokens", "times"}:
         return count(value) + {"tokens": " tokens", "times": "×"}.get(unit, "")
     return str(value).replace("_", " ") if unit == "text" else f"{value:,}" if isinstance(value, int) else str(value)
 
