@@ -10,6 +10,8 @@ from planner.catalog.engine_table import engine_facts as engine_facts
 from planner.catalog.engine_table import known_versions as known_versions
 from planner.catalog.fitted import fit as fit
 from planner.catalog.gpu_table import GpuEntry as GpuEntry
+from planner.catalog.gpu_table import GpuFact as GpuFact
+from planner.catalog.gpu_table import facts_of_gpu as facts_of_gpu
 from planner.catalog.gpu_table import find_gpu as find_gpu
 from planner.catalog.gpu_table import gpu_entries as gpu_entries
 from planner.catalog.gpu_table import gpus as gpus

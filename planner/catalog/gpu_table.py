@@ -79,6 +79,11 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(entry.gpu for entry in gpu_entries())
 
 
+def facts_of_gpu(slug: str) -> tuple[GpuFact, ...]:
+    """Return every fact that is known of the device of this slug, none where the catalog does not have it."""
+    return next((entry.facts for entry in gpu_entries() if entry.gpu.slug == slug), ())
+
+
 def find_gpu(name: str) -> Gpu:
     """Return the device or slice of this slug or of any name that nvidia-smi prints, in any case or spacing.
 

@@ -1,4 +1,4 @@
-"""Where things stand in a drawing: shares of a bar, places on logarithmic axes; geometry of figures planned elsewhere."""
+"""Where things stand in a drawing: shares of a bar, places on logarithmic axes; the figures were planned elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,11 +8,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from planner import catalog
 from planner.core.errors import PlanningError
 from planner.filters import GpuTypeFilter
 from planner.forms import CsvForm, GpuTypeForm
 from planner.imports import gpu_types_import_csv
-from planner.models import GpuType
+from planner.models import GpuType, Origin
 from planner.pages.answer import answer, permitted
 from planner.pages.csv_upload import csv_answer
 from planner.pages.hosts import host_row
@@ -36,6 +37,20 @@ FACTS = {
     "compute_capability": ("Compute capability", "value"),
     "nvlink_bytes_per_second": ("NVLink, both directions", "rate"),
     "pcie": ("PCIe", "value"),
+}
+
+CATALOG_FACTS = {
+    "cuda_total_gib": ("Memory, as CUDA sees it", "GiB"),
+    "nvml_total_mib": ("Memory, as nvidia-smi shows it (NVML)", "MiB"),
+    "memory_bandwidth_gb_per_second": ("Memory bandwidth", "GB/s"),
+    "bf16_dense_tflops": ("bf16, dense", "TFLOPS"),
+    "fp16_dense_tflops": ("fp16, dense (no bf16)", "TFLOPS"),
+    "fp8_dense_tflops": ("fp8, dense", "TFLOPS"),
+    "fp4_dense_tflops": ("fp4, dense", "TFLOPS"),
+    "compute_capability": ("Compute capability", ""),
+    "nvlink_gb_per_second": ("NVLink, both directions", "GB/s"),
+    "pcie": ("PCIe", ""),
+    "mig_slice": ("MIG slice", ""),
 }
 
 
@@ -67,12 +82,31 @@ def gpu_type_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -
 
 
 def gpu_type_facts(gpu: GpuType) -> list[dict[str, Any]]:
-    """Every fact of a row with where it is known from; what nobody stated is left out."""
-    return [
-        {"name": name, "label": label, "unit": unit, "value": value, "source": gpu.source, "confidence": gpu.confidence}
+    """Every fact of a row with where it is known from; what nobody stated is left out.
+
+    A row of the catalog has a source for each fact; a row that somebody added has one for all.
+    """
+    stated = catalog.facts_of_gpu(gpu.slug) if gpu.origin == Origin.CATALOG else ()
+    return [_catalog_fact(fact) for fact in stated] or [
+        {"label": label, "value": value, "unit": unit, "source": gpu.source, "confidence": gpu.confidence, "note": ""}
         for name, (label, unit) in FACTS.items()
         if (value := getattr(gpu, name)) not in (None, "")
     ]
+
+
+def _catalog_fact(fact: catalog.GpuFact) -> dict[str, Any]:
+    label, unit = CATALOG_FACTS[fact.name]
+    return {
+        "label": label,
+        "value": fact.value,
+        "unit": unit,
+        "low": fact.low,
+        "high": fact.high,
+        "count": fact.count,
+        "source": fact.source,
+        "confidence": fact.confidence,
+        "note": fact.note,
+    }
 
 
 @permitted("planner.add_gputype", act="add GPU types")

@@ -15,7 +15,6 @@ LINKS = {
     "gpu_types": "GPUs",
     "hosts": "Hosts",
     "techniques": "Techniques",
-    "techniques": "Techniques",
 }
 
 

@@ -51,6 +51,8 @@ def in_unit(value: Any, unit: str) -> str:
         return str(_MEASURES[unit](value))
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or NOTHING
+    if unit in {"GiB", "MiB", "GB/s", "TFLOPS"}:
+        return f"{value:,} {unit}"
     if unit in {"count", "requests", "blocks", "tokens", "times"}:
         return count(value) + {"tokens": " tokens", "times": "×"}.get(unit, "")
     return str(value).replace("_", " ") if unit == "text" else f"{value:,}" if isinstance(value, int) else str(value)
