@@ -127,8 +127,9 @@ def _tokens(num_blocks: int, block_size: int, max_model_len: int, concurrency: f
 
 
 def _refusal(tightest: _StageFit, blocks_per_request: int, *, auto: bool) -> str:
-    if tightest.checked_bytes <= 0:
-        return "no_kv_memory"
+    """vLLM fits the length before it checks the memory, so `auto` never hears that there is none."""
     if auto:
         return "" if tightest.blocks_for_one_request else "autofit_fail"
+    if tightest.checked_bytes <= 0:
+        return "no_kv_memory"
     return "kv_one_request" if blocks_per_request > tightest.blocks_for_one_request else ""

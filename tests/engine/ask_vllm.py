@@ -13,12 +13,13 @@ An answer is what was asked for, or `refused` with the class and the text of vLL
 """
 
 import gc
+import importlib
 import json
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -208,6 +209,13 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         return {"refused": type(error).__name__, "text": str(error)}
 
 
+def import_what_it_needs(question: dict[str, Any]) -> None:
+    """Import the model's module here, once, and not in every child."""
+    for architecture in question.get("config", {}).get("architectures") or ():
+        with suppress(Exception):
+            registry.ModelRegistry._try_load_model_cls(architecture)
+
+
 def answer_in_child(question: dict[str, Any]) -> str:
     """Answer in a forked child and return its line; a child that dies says so."""
     reader, writer = os.pipe()
@@ -228,11 +236,14 @@ def main() -> None:
     registry._run_in_subprocess = lambda inspect: inspect()  # a model class is inspected here, not in one more process
     kv_cache_utils.KVCacheSpecRegistry.check_kv_cache_spec_registry = lambda *_, **__: None
     torch.set_num_threads(1)
+    importlib.import_module("vllm.v1.attention.backends.cpu_attn")
     gc.freeze()
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)  # whatever the engine prints is no answer
         for line in sys.stdin:
-            print(answer_in_child(json.loads(line)), file=answers, flush=True)
+            question = json.loads(line)
+            import_what_it_needs(question)
+            print(answer_in_child(question), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,61 @@
+"""One layout of one model, as we plan it and as vLLM builds it."""
+
+from planner.core.layout import Layout, pipeline_split
+from planner.core.model import model_from_config
+from planner.core.weights import rank_weights, weight_refusals
+
+LENGTH_WITHOUT_A_KEY = 2048
+HEADS_TEXT = "Total number of attention heads"
+CANNOT_DIVIDE = "what cannot be divided"
+ASSERTED = frozenset({"kvheads_tp", "dim_tp"})
+
+
+def layout_of(model, *, tp=1, pp=1):
+    """Return the layout whose stages vLLM would split by itself."""
+    return Layout(
+        tensor_parallel_size=tp,
+        pipeline_parallel_size=pp,
+        data_parallel_size=1,
+        layers_per_stage=pipeline_split(model.num_layers, pp),
+    )
+
+
+def ours(config, *, tp=1, pp=1, rank=0, dtype=None):
+    """Return what we plan for one rank, in the words of the engine's answers; or the kind of refusal."""
+    model = model_from_config(config, name="judged")
+    layout = layout_of(model, tp=tp, pp=pp)
+    refusals = weight_refusals(model, layout)
+    if refusals:
+        return {"refused": CANNOT_DIVIDE if refusals[0].rule in ASSERTED else refusals[0].rule}
+    weights = rank_weights(model, layout=layout, pp_stage=rank // tp, dtype=dtype or model.dtype)
+    return {
+        "dtype": dtype or model.dtype,
+        "max_model_len": model.context.default() or LENGTH_WITHOUT_A_KEY,
+        "parameter_bytes": weights.parameter_bytes,
+        "buffer_bytes": weights.buffer_bytes,
+        "kv": [["FullAttentionSpec", max(1, model.num_kv_heads // tp), model.head_dim]],
+        "kv_layers": layout.layers_per_stage[rank // tp],
+    }
+
+
+def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta"):
+    """Return what vLLM built for the same rank; a refusal by its kind."""
+    answer = engine.ask(
+        "weights",
+        config=config,
+        tensor_parallel_size=tp,
+        pipeline_parallel_size=pp,
+        rank=rank,
+        dtype=dtype,
+        device=device,
+    )
+    if "refused" in answer:
+        return {"refused": _kind(answer)}
+    return {key: value for key, value in answer.items() if key != "model_class"}
+
+
+def _kind(answer):
+    """The heads are refused in words; what a model class cannot divide is an assertion, mostly without a text."""
+    if HEADS_TEXT in answer["text"]:
+        return "heads_tp"
+    return CANNOT_DIVIDE if answer["refused"] == "AssertionError" else f"{answer['refused']}: {answer['text']}"
