@@ -43,10 +43,8 @@ def _lines(document: Document, why: bool) -> Iterator[str]:
     for reason in document["reasons"]:
         yield from _reason(reason)
     yield from _ranks(document["ranks"], why)
-    yield from _kv_cache(document)
-    yield from _capacity(document["capacity"])
-    if document["slack"]:
-        yield f"\nUnder load: {document['slack']['sentence']}"
+    if document["verdict"] == "fits":
+        yield from _what_it_holds(document)
     for warning in document["warnings"]:
         yield from _reason(warning)
     yield from _help(document["help"])
@@ -98,38 +96,43 @@ def _span(term: Document) -> str:
     return f"{in_gib(term['low_bytes']).removesuffix(' GiB')}–{in_gib(term['high_bytes'])}"
 
 
-def _kv_cache(document: Document) -> Iterator[str]:
-    cache = document["kv_cache"]
-    if cache is None:
-        return
+def _what_it_holds(document: Document) -> Iterator[str]:
     yield ""
+    yield from _kv_cache(document["kv_cache"], document["engine"]["max_model_len"])
+    yield from _capacity(document["capacity"])
+    if document["slack"]:
+        yield f"\nUnder load: {document['slack']['sentence']}"
+
+
+def _kv_cache(cache: Document, max_model_len: int) -> Iterator[str]:
     yield (
         f"KV cache: {cache['num_gpu_blocks']:,} blocks of {cache['block_size']} tokens = {cache['tokens']:,} tokens "
         f"({cache['low_tokens']:,}–{cache['high_tokens']:,}); "
-        f"{cache['max_concurrency']:.2f} requests of {document['engine']['max_model_len']:,} tokens at once"
+        f"{cache['max_concurrency']:.2f} requests of {max_model_len:,} tokens at once"
     )
     yield (
         f"          {cache['bytes_per_token']:,} bytes a token, {cache['bytes_per_token_per_rank']:,} a rank; "
-        f"a full sequence {in_words(cache['bytes_per_token'] * document['engine']['max_model_len'])}"
+        f"a full sequence {in_words(cache['bytes_per_token'] * max_model_len)}"
     )
 
 
-def _capacity(capacity: Document | None) -> Iterator[str]:
-    mix = capacity and capacity.get("mix")
-    if mix:
-        yield (
-            f"          of the request mix {mix['requests_at_once']:,} at once "
-            f"({mix['low_requests']:,}–{mix['high_requests']:,})"
-        )
+def _capacity(capacity: Document) -> Iterator[str]:
+    mix = capacity["mix"]
+    if not mix:
+        return
+    span = f"{mix['low_requests']:,}–{mix['high_requests']:,}"
+    yield f"          of the request mix {mix['requests_at_once']:,} at once ({span})"
+    if mix["burst"]:
+        yield f"          of {mix['burst']:,} that come together {mix['burst_running']:,} run, {mix['burst_waiting']:,} wait"
 
 
 def _help(changes: list[Document] | None) -> Iterator[str]:
     if changes is None:
         return
-    yield "\nWhat would help:" if changes else "\nNo single flag would help."
+    yield "\nWhat one flag would change:" if changes else "\nNo single flag would change it."
     for change in changes:
-        flag = "--" + change["flag"].replace("_", "-")
-        yield f"  {flag} {change['value']}: {change['label']}"
+        yield f"  {change['label']}: {change['requests_now']:,} → {change['requests_at_once']:,} requests at once"
+        yield from _wrapped(change["note"], "      ")
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -235,10 +235,20 @@ def test_people_get_the_verdict_first_then_the_terms():
 
 
 def test_why_shows_formulas_and_help_shows_changes():
-    done = run(*A100, "--why", "--what-would-help", "--request", "chat:1:7680:512")
+    done = run(*A100, "--why", "--what-would-help")
     assert "source:" in done.stdout
-    assert "What would help:" in done.stdout
-    assert "of the request mix" in done.stdout
+    assert "What one flag would change:" in done.stdout
+    assert "--kv-cache-dtype fp8" in done.stdout
+
+
+def test_of_the_85_documents_of_the_post_mortem_most_run_and_the_rest_wait():
+    """Each takes 8,192 / 16 = 512 blocks; what is left of 85 after the blocks are given out waits."""
+    _, found = answer(*A100, "--request", "document:1:7680:512::85")
+    running = (found["kv_cache"]["num_gpu_blocks"] - 1) // 512
+    assert (
+        f"of 85 that come together {running} run, {85 - running} wait"
+        in run(*A100, "--request", "document:1:7680:512::85").stdout
+    )
 
 
 def test_errors_for_people_go_to_stderr_in_one_line():
