@@ -90,7 +90,7 @@ def gpu_type_facts(gpu: GpuType) -> list[dict[str, Any]]:
     return [_catalog_fact(fact) for fact in stated] or [
         {"label": label, "value": value, "unit": unit, "source": gpu.source, "confidence": gpu.confidence, "note": ""}
         for name, (label, unit) in FACTS.items()
-        if (value := getattr(gpu, name)) not in (None, "")
+        if (value := getattr(gpu, name))
     ]
 
 
