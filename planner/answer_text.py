@@ -123,7 +123,8 @@ def _capacity(capacity: Document) -> Iterator[str]:
     span = f"{mix['low_requests']:,}–{mix['high_requests']:,}"
     yield f"          of the request mix {mix['requests_at_once']:,} at once ({span})"
     if mix["burst"]:
-        yield f"          of {mix['burst']:,} that come together {mix['burst_running']:,} run, {mix['burst_waiting']:,} wait"
+        fate = f"{mix['burst_running']:,} run, {mix['burst_waiting']:,} wait"
+        yield f"          of {mix['burst']:,} that come together {fate}"
 
 
 def _help(changes: list[Document] | None) -> Iterator[str]:

@@ -4,6 +4,7 @@ Exit codes: 0 it fits; 1 it does not fit, or vLLM refuses it; 2 the question is 
 """
 
 import argparse
+import io
 import json
 import sys
 import traceback
@@ -64,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str], stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
     """Answer one command line and return the exit code."""
-    out, err = stdout or sys.stdout, stderr or sys.stderr
+    out, err = stdout or _any_text(sys.stdout), stderr or _any_text(sys.stderr)
     as_json = "--json" in _own(argv)
     try:
         options = _options(argv)
@@ -81,6 +82,13 @@ def main(argv: Sequence[str], stdout: TextIO | None = None, stderr: TextIO | Non
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 -- the last net: nothing of ours may end in a bare traceback
         return _fault(error, out, err, as_json=as_json, shown="--traceback" in _own(argv))
+
+
+def _any_text(stream: TextIO) -> TextIO:
+    """A terminal of another encoding shows what it cannot write as escapes, and is no fault."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def _own(argv: Sequence[str]) -> Sequence[str]:

@@ -251,6 +251,12 @@ def test_of_the_85_documents_of_the_post_mortem_most_run_and_the_rest_wait():
     )
 
 
+def test_a_terminal_that_knows_ascii_alone_gets_escapes():
+    done = run(*A100, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert r"Ranks 0\u20133" in done.stdout
+
+
 def test_errors_for_people_go_to_stderr_in_one_line():
     done = run(*A100, command=with_flags("--tensor-paralel-size", "4"))
     assert (done.returncode, done.stdout) == (2, "")
