@@ -11,7 +11,7 @@ from planner.pages.drawing import BOTTOM, LEFT, TOP, Axis, Bar, Tick, memory_bar
 
 Json = Mapping[str, Any]
 
-CURVES_END = 560
+CURVES_END = 362
 LABEL_HEIGHT = 14
 
 

@@ -18,6 +18,8 @@ from planner.pages.sheet import sheet_of
 from planner.query import query_from_inputs
 from planner.revisions import answer_today, command_of
 
+MAIN_FILTERS = ("search", "verdict", "model", "gpu", "created_by")
+MORE_FILTERS = ("vllm_version", "created_after", "created_before", "parent")
 TABS = {"memory": "Memory", "capacity": "Capacity", "why": "Why", "json": "JSON"}
 
 
@@ -27,7 +29,13 @@ def plan_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """The newest plans first, narrowed and sorted by the address."""
     narrowed = PlanFilter(request.GET, queryset=Plan.objects.listed())
     page = page_of(request, narrowed.qs)
-    drawn_with = {"page_obj": page, "filter": narrowed}
+    drawn_with = {
+        "page_obj": page,
+        "filter": narrowed,
+        "main_filters": MAIN_FILTERS,
+        "more_filters": MORE_FILTERS,
+        "has_more_filters": any(request.GET.get(name) for name in MORE_FILTERS),
+    }
     return answer(request, "planner/plan_list.html", listed(page, plan_row), as_json=as_json, drawn_with=drawn_with)
 
 
