@@ -9,10 +9,11 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from planner import catalog
 from planner.filters import ModelFilter
 from planner.fits import fits_on_known_gpus
 from planner.model_list import Sheet, sheet_of_model, with_sheets
-from planner.models import ModelSpec
+from planner.models import ModelSpec, Origin
 from planner.pages.answer import answer, permitted
 from planner.pages.lists import listed, page_of
 
@@ -83,9 +84,24 @@ def model_detail(request: HttpRequest, slug: str, *, as_json: bool = False) -> H
     """One model: every fact, its source, and what follows from it."""
     row = get_object_or_404(ModelSpec, slug=slug)
     sheet = sheet_of_model(row)
-    data = {"model": model_row(row, sheet), "config": row.config}
+    data = {"model": model_row(row, sheet), "config": row.config, "provenance": _provenance(row)}
     drawn_with = {"stated": _stated(sheet), "config_text": json.dumps(row.config, indent=2, ensure_ascii=False)}
     return answer(request, "planner/model_detail.html", data, as_json=as_json, drawn_with=drawn_with)
+
+
+def _provenance(row: ModelSpec) -> dict[str, Any] | None:
+    """What the catalog says of its own row: keys that the file left out, and what others publish of the model."""
+    if row.origin != Origin.CATALOG or catalog.full_name(row.name) not in catalog.model_names():
+        return None
+    entry = catalog.find_entry(row.name)
+    published = {"parameters_billions": entry.published_parameters_billions, "size_gib": entry.published_size_gib}
+    return {
+        "verified": entry.is_verified,
+        "note": entry.note,
+        "filled": dict(entry.filled),
+        "abridged": list(entry.abridged),
+        "published": {name: asdict(figure) for name, figure in published.items() if figure},
+    }
 
 
 def _stated(sheet: Sheet) -> list[tuple[str, Any, str]]:
