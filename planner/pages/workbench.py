@@ -151,28 +151,15 @@ def _page(request: HttpRequest, state: QueryDict, reply: Reply) -> HttpResponse:
 
 def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
     understood = _without_fault(state, reply)
-    question, document = understood.question, understood.document
-    gpu_types = list(GpuType.objects.all())
-    chosen_gpu = question.gpu.slug if question else state.get("gpu", "")
-    form = QuestionForm(
-        state,
-        version=question.facts.version if question else _version(state),
-        versions=reversed(catalog.known_versions()),
-        newest=catalog.engine_facts(None).version,
-        document=document,
-        fault=reply.fault,
-        sizes=tensor_parallel_choices(question) if question else (),
-    )
+    question = understood.question
     return {
         **(sheet_of(reply.document) if reply.document else {}),
+        **_gpus(question.gpu.slug if question else state.get("gpu", "")),
         "document": reply.document,
         "fault": reply.fault,
-        "form": form,
+        "form": _form(state, understood, reply.fault),
         "command": format_command(question.args) if question else "",
         "models": ModelSpec.objects.values_list("name", flat=True),
-        "gpu_types": gpu_types,
-        "chosen_gpu": chosen_gpu,
-        "unlisted_gpu": "" if chosen_gpu in {gpu.slug for gpu in gpu_types} else chosen_gpu,
         "presets": _presets(state),
         "url": address_of(state),
         "json_url": address_of(state, "workbench_json"),
@@ -180,6 +167,26 @@ def _drawn(state: QueryDict, reply: Reply) -> dict[str, Any]:
         "techniques_url": address_of(state, "techniques"),
         "parent": state.get("from", ""),
     }
+
+
+def _gpus(chosen: str) -> dict[str, Any]:
+    """The GPU types, and the one that is chosen: among them, or as it was typed."""
+    gpu_types = list(GpuType.objects.all())
+    is_listed = any(gpu.slug == chosen for gpu in gpu_types)
+    return {"gpu_types": gpu_types, "chosen_gpu": chosen, "unlisted_gpu": "" if is_listed else chosen}
+
+
+def _form(state: QueryDict, understood: Reply, fault: PlanningError | None) -> QuestionForm:
+    question = understood.question
+    return QuestionForm(
+        state,
+        version=question.facts.version if question else _version(state),
+        versions=reversed(catalog.known_versions()),
+        newest=catalog.engine_facts(None).version,
+        document=understood.document,
+        fault=fault,
+        sizes=tensor_parallel_choices(question) if question else (),
+    )
 
 
 def _without_fault(state: QueryDict, reply: Reply) -> Reply:
