@@ -53,11 +53,9 @@ def start_broker(service: Service) -> None:
 
 
 def start_web(service: Service, host: str, port: int) -> None:
-    """Start gunicorn, and return when it answers."""
     bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     gunicorn = ("-m", "gunicorn", "--config", "python:planner.web_server", "--bind", bind, "planner.wsgi")
     service.start("web", [sys.executable, *gunicorn])
-    wait_until(lambda: web_answers(host, port), service)
 
 
 def start_worker(service: Service) -> None:

@@ -72,7 +72,9 @@ def test_no_file_names_a_package_registry():
 
 
 def test_pages_and_styles_load_nothing_from_another_host():
-    foreign = re.compile(r"""(?:src|action|data-src|xlink:href)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//""")
+    foreign = re.compile(
+        r"""(?:src|action|data-src|xlink:href)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//"""
+    )
     sheets = re.compile(r"""<link[^>]+href\s*=\s*["']?(?:https?:)?//|@import\s+["'](?:https?:)?//""")
     shown = [path for path in tracked_files() if path.suffix in (".html", ".css")]
     assert [path for path in shown if foreign.search(path.read_text()) or sheets.search(path.read_text())] == []

@@ -56,11 +56,10 @@ def test_its_broker_and_its_data_are_open_to_its_user_alone(running):
 
 
 def test_the_worker_of_this_machine_answers(running):
-    address = broker.celery_url(broker.socket_url(running.home))
-    with Celery(broker=address).connection_for_write() as connection:
-        control = Celery(broker=address).control
-        names = [name for answer in control.ping(connection=connection, timeout=5) for name in answer]
-    assert [name.partition("@")[0] for name in names] == ["local"]
+    control = Celery(broker=broker.celery_url(broker.socket_url(running.home))).control
+    answers = []
+    assert wait_for(lambda: answers.extend(control.ping(timeout=1)) or answers, seconds=60)
+    assert {name.partition("@")[0] for answer in answers for name in answer} == {"local"}
 
 
 def test_a_second_one_in_the_same_folder_is_told_of_the_first(running):
@@ -97,12 +96,18 @@ def test_killed_it_leaves_no_orphan_then_starts_again_and_ctrl_c_stops_all(tmp_p
 
 def test_when_a_part_ends_all_end_and_its_code_is_ours(tmp_path):
     with service(tmp_path / "home", port=free_port(), output=tmp_path / "output") as started:
-        parts = started.descendants()
-        beat = next(part for part in parts if "beat" in part.cmdline() and "guard.py" not in " ".join(part.cmdline()))
+        assert wait_for(lambda: process_of("beat", started), seconds=10)
+        parts, beat = started.descendants(), process_of("beat", started)
         os.kill(beat.pid, signal.SIGKILL)
         assert started.process.wait(timeout=30) == 128 + signal.SIGKILL
         assert wait_for(lambda: not still_alive(parts), seconds=5)
     assert "beat ended with code 137" in started.output.read_text()
+
+
+def process_of(word, started):
+    """The process whose command has this word, and not the guard beside it."""
+    commands = ((part, part.cmdline()) for part in started.descendants())
+    return next((part for part, words in commands if word in words and "-I" not in words), None)
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,10 @@ class Command(BaseCommand):
             parts.start_broker(service)
         this_machine.require_broker()
         call_command("prepare")
-        parts.start_worker(service)
-        parts.start_beat(service)
         parts.start_web(service, host, port)
+        parts.start_worker(service)
+        parts.wait_until(lambda: parts.web_answers(host, port), service)
+        parts.start_beat(service)  # nothing is due in the first seconds, which belong to whoever waits for the page
 
     def announce(self, address: str) -> None:
         self.stdout.write(f"vLLM Planner runs at {address} (Ctrl-C stops it; data and logs: {settings.PLANNER_HOME})")
