@@ -142,7 +142,7 @@ def _page(request: HttpRequest, state: QueryDict, reply: Reply) -> HttpResponse:
     status = 422 if reply.fault else 200
     response = render(request, template, _drawn(state, reply) | {"oob": is_fragment}, status=status)
     patch_vary_headers(response, ["HX-Request-Type"])
-    if is_fragment:
+    if is_fragment and not request.headers.get("HX-Current-URL", "").endswith(address_of(state)):
         response["HX-Push-Url"] = address_of(state)
     if is_fragment and reply.fault:
         response["HX-Retarget"] = "#problem"

@@ -83,6 +83,11 @@ def test_a_keystroke_gets_a_fragment_and_the_address_of_its_state(as_bob):
     assert "HX-Request-Type" in answer["Vary"]
 
 
+def test_a_keystroke_that_changes_nothing_makes_no_step_in_the_history(as_bob):
+    answer = as_bob.get(ASKED, headers={**HTMX, "HX-Current-URL": f"http://testserver{ASKED}"})
+    assert "HX-Push-Url" not in answer
+
+
 def test_a_page_restored_from_the_history_is_whole(as_bob):
     answer = as_bob.get(ASKED, headers={"HX-Request": "true", "HX-Request-Type": "full"})
     assert "<html" in answer.content.decode()
