@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from planner.core.errors import PlanningError
-from planner.core.model import Model, ModelFacts
+from planner.core.model import Model
+from planner.core.model_facts import ModelFacts
 from planner.core.spec_sheet import SpecSheet, spec_sheet
 from planner.models import ModelSpec
 
@@ -64,5 +65,5 @@ def with_sheets(
 def _sorted(listed: Iterable[tuple[ModelSpec, Sheet]], figure: str, *, downwards: bool) -> list[Any]:
     """What has no such figure stands last, whichever way the rest runs."""
     keyed = [(sheet.figure(figure), row, sheet) for row, sheet in listed]
-    known = sorted((item for item in keyed if item[0] is not None), key=lambda item: item[0], reverse=downwards)
+    known = sorted((item for item in keyed if item[0] is not None), key=lambda item: item[0] or 0, reverse=downwards)
     return [(row, sheet) for _, row, sheet in (*known, *(item for item in keyed if item[0] is None))]
