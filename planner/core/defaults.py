@@ -1,8 +1,6 @@
 """Every flag that a command leaves open, filled in as that vLLM version does on that device for that model."""
 
-import json
-from collections.abc import Mapping
-
+from planner.core.capture import capture_sizes, cudagraph_mode
 from planner.core.engine import BatchDefaults, EngineArgs, EngineFacts, ResolvedArgs, Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.hardware import Gpu
@@ -11,6 +9,17 @@ from planner.core.model import Model
 from planner.core.units import DTYPE_BYTES, GIB, gib
 
 LENGTH_WITHOUT_A_KEY = 2048
+DEFAULT_BLOCK_SIZE = 16
+MOST_RANKS = 1024
+COUNTS = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "num_gpu_blocks_override",
+    "max_cudagraph_capture_size",
+)
 KV_ELEMENT_BYTES = {**DTYPE_BYTES, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1}
 DTYPE_SPELLINGS = {"half": "float16", "float": "float32", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
@@ -21,12 +30,13 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     Raises BadInput for a value no version takes, Unknown for one this planner cannot size yet.
     """
     dtype = _dtype(args, model, gpu, facts)
-    tp, pp, dp = (_at_least_one(args, f"{kind}_parallel_size") for kind in ("tensor", "pipeline", "data"))
+    _require_whole_numbers(args)
+    tp, pp, dp = _parallel_sizes(args, model)
     max_model_len = _max_model_len(args, model, facts)
     chunked = True if args.enable_chunked_prefill is None else args.enable_chunked_prefill
     tokens, seqs = _batch(args, gpu, facts, tp * pp, max_model_len, chunked=chunked)
     kv_cache_dtype = dtype if args.kv_cache_dtype in (None, "auto") else str(args.kv_cache_dtype)
-    mode = _cudagraph_mode(args, gpu, facts)
+    mode = cudagraph_mode(args, gpu, facts)
     runner = model_runner(args, model, facts) if not gpu.is_cpu else "v1"
     return ResolvedArgs(
         dtype=dtype,
@@ -40,13 +50,13 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         max_num_batched_tokens=tokens,
         kv_cache_dtype=kv_cache_dtype,
         kv_element_bytes=_kv_element_bytes(kv_cache_dtype),
-        block_size=args.block_size or (facts.cpu_block_size if gpu.is_cpu else 16),
+        block_size=_block_size(args, gpu, facts),
         enforce_eager=bool(args.enforce_eager) or mode == "NONE",
         enable_prefix_caching=True if args.enable_prefix_caching is None else args.enable_prefix_caching,
         enable_chunked_prefill=chunked,
         async_scheduling=_async_scheduling(args, gpu, facts, runner, pp),
         cudagraph_mode=mode,
-        cudagraph_capture_sizes=_capture_sizes(args, gpu, facts, tokens, seqs) if mode != "NONE" else (),
+        cudagraph_capture_sizes=capture_sizes(args, gpu, facts, tokens, seqs) if mode != "NONE" else (),
         model_runner=runner,
         kv_cache_memory_bytes=_kv_cache_memory_bytes(args, gpu, facts),
         num_gpu_blocks_override=args.num_gpu_blocks_override,
@@ -59,11 +69,34 @@ def _or(given: float | None, default: float) -> float:
     return default if given is None else given
 
 
-def _at_least_one(args: EngineArgs, name: str) -> int:
-    value: int = 1 if getattr(args, name) is None else getattr(args, name)
-    if value < 1:
-        raise BadInput(field=name, message=f"{value} is below 1.", fix="give a whole number from 1 up")
-    return value
+def _require_whole_numbers(args: EngineArgs) -> None:
+    """A zero here is no way to say "default"; vLLM's own checks come later and speak of other things."""
+    for name in COUNTS:
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise BadInput(field=name, message=f"{value:,} is below 1.", fix="give a whole number from 1 up")
+
+
+def _parallel_sizes(args: EngineArgs, model: Model) -> tuple[int, int, int]:
+    tp, pp, dp = (
+        args.tensor_parallel_size or 1,
+        args.pipeline_parallel_size or 1,
+        args.data_parallel_size or 1,
+    )
+    if pp > model.num_layers:
+        message = f"{pp:,} stages are more than the model's {model.num_layers:,} layers."
+        fix = f"use at most {model.num_layers}"
+        raise BadInput(field="pipeline_parallel_size", message=message, fix=fix)
+    if tp * pp > MOST_RANKS and model.num_attention_heads % tp == 0:
+        message = f"a replica of {tp * pp:,} GPUs is beyond what is planned."
+        raise Unknown(field="tensor_parallel_size", message=message, fix=f"plan at most {MOST_RANKS:,} GPUs a replica")
+    return tp, pp, dp
+
+
+def _block_size(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> int:
+    if args.block_size is not None:
+        return args.block_size
+    return facts.cpu_block_size if gpu.is_cpu else DEFAULT_BLOCK_SIZE
 
 
 def _dtype(args: EngineArgs, model: Model, gpu: Gpu, facts: EngineFacts) -> str:
@@ -165,55 +198,3 @@ def _async_scheduling(args: EngineArgs, gpu: Gpu, facts: EngineFacts, runner: st
     able = not gpu.is_cpu and (stages == 1 or runner == "v2")
     wanted = facts.async_scheduling_default if args.async_scheduling is None else args.async_scheduling
     return able and wanted
-
-
-def compilation_settings(args: EngineArgs) -> Mapping[str, object]:
-    """Return `--compilation-config` as a mapping; a bare number is the level. Raises BadInput on broken JSON."""
-    try:
-        read = json.loads(args.compilation_config or "{}")
-    except json.JSONDecodeError as fault:
-        raise BadInput(
-            field="compilation_config",
-            message=f"not JSON ({fault.msg} at character {fault.pos}).",
-            fix='give an object such as {"cudagraph_mode": "PIECEWISE"}',
-        ) from None
-    return read if isinstance(read, dict) else {"level": read}
-
-
-def _cudagraph_mode(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> str:
-    if gpu.is_cpu or args.enforce_eager or args.optimization_level == 0:
-        return "NONE"
-    settings = compilation_settings(args)
-    if settings.get("cudagraph_mode"):
-        return str(settings["cudagraph_mode"]).upper()
-    if settings.get("level") == 0 or settings.get("mode") in (0, "NONE"):
-        return "NONE"
-    piecewise_only = facts.version < Version(0, 11) or args.optimization_level == 1
-    return "PIECEWISE" if piecewise_only else "FULL_AND_PIECEWISE"
-
-
-def _capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, seqs: int) -> tuple[int, ...]:
-    """Return the batch sizes that get a graph (vLLM `VllmConfig._set_cudagraph_sizes`)."""
-    settings = compilation_settings(args)
-    listed = args.cudagraph_capture_sizes or settings.get("cudagraph_capture_sizes")
-    if isinstance(listed, list | tuple) and listed:
-        return tuple(sorted({int(size) for size in listed if int(size) <= tokens}))
-    largest = _largest_capture(args, gpu, facts, tokens, seqs)
-    coarse_from = 256 if facts.version >= Version(0, 11, 1) else largest + 1
-    dense = range(1, 33) if args.performance_mode == "interactivity" else (1, 2, 4)
-    sizes = {*dense, *range(8, min(coarse_from, largest + 1), 8), *range(coarse_from, largest + 1, 16)}
-    if facts.version >= Version(0, 20):
-        sizes.add(tokens)
-    if facts.version >= Version(0, 29):
-        sizes.add(seqs)
-    return tuple(sorted(size for size in sizes if size <= largest))
-
-
-def _largest_capture(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, seqs: int) -> int:
-    asked = args.max_cudagraph_capture_size or compilation_settings(args).get("max_cudagraph_capture_size")
-    if isinstance(asked, int):
-        return min(asked, tokens)
-    if facts.version < Version(0, 10):
-        return 512
-    wide = facts.version >= Version(0, 28) and gpu.compute_capability is not None and gpu.compute_capability[0] == 10
-    return min(2 * seqs, 1024 if wide else 512, tokens)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.core.defaults import compilation_settings
+from planner.core.capture import compilation_settings
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs, Version
 from planner.core.hardware import Gpu
 from planner.core.layout import Layout

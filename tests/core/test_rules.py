@@ -141,3 +141,23 @@ class TestVersions:
 def test_what_is_not_planned_yet_is_said_by_name(flags):
     with pytest.raises(Unknown, match=next(iter(flags))):
         estimate(ask(**flags))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"max_num_seqs": 0},
+        {"max_num_batched_tokens": -1},
+        {"num_gpu_blocks_override": 0},
+        {"pipeline_parallel_size": 10**11},
+        {"max_cudagraph_capture_size": 10**12, "max_num_batched_tokens": 10**12},
+        {"compilation_config": '{"max_cudagraph_capture_size": 1000000000000}', "max_num_batched_tokens": 10**12},
+        {"compilation_config": "{"},
+        {"compilation_config": '{"cudagraph_mode": "BANANA"}'},
+        {"compilation_config": '{"cudagraph_capture_sizes": ["a"]}'},
+        {"compilation_config": '{"cudagraph_capture_sizes": 7}'},
+    ],
+)
+def test_numbers_that_no_release_could_take_name_their_field(flags):
+    with pytest.raises(BadInput, match=next(iter(flags))):
+        estimate(ask(**flags))
