@@ -36,7 +36,8 @@ class ApiTokenAdmin(admin.ModelAdmin):
 
     list_display = ["name", "user", "created", "expiry"]
     list_select_related = ["user"]
-    fields = readonly_fields = ["name", "user", "created", "expiry"]
+    fields = ("name", "user", "created", "expiry")
+    readonly_fields = ("name", "user", "created", "expiry")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

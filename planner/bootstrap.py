@@ -141,7 +141,7 @@ def install(requirements: Path) -> None:
 
 
 def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | package_sources.for_pip(os.environ) | (variables or {})
+    environment = os.environ | package_sources.for_pip(os.environ) | dict(variables or {})
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 

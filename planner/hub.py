@@ -56,7 +56,7 @@ def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) ->
     """Return one small file of a repository, or None when it has no such file; the local cache is the fallback."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, OfflineModeIsEnabled
-    from huggingface_hub.errors import HTTPError as ClientError  # type: ignore[attr-defined]  # its HTTP client's
+    from huggingface_hub.errors import HTTPError as ClientError
 
     try:
         if _offline():
@@ -78,7 +78,7 @@ def _file(repo_id: str, name: str, token: str | None, timeout_seconds: float) ->
 def _download(repo_id: str, name: str, token: str | None, timeout_seconds: float) -> bytes:
     """Ask once and read no more than a configuration can have; hf_hub_download would retry for half a minute."""
     from huggingface_hub import get_session, hf_hub_url
-    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented, though it lists no exports
+    from huggingface_hub.utils import (
         build_hf_headers,
         hf_raise_for_status,
         validate_repo_id,
@@ -100,7 +100,7 @@ def _download(repo_id: str, name: str, token: str | None, timeout_seconds: float
 def _parameters(repo_id: str, token: str | None, timeout_seconds: float) -> dict[str, int]:
     """Return parameter counts by dtype; a hub that does not tell is no fault."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError as ClientError  # type: ignore[attr-defined]  # its HTTP client's
+    from huggingface_hub.errors import HTTPError as ClientError
 
     try:
         info = HfApi(endpoint=_endpoint(), token=token).model_info(

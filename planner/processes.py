@@ -77,9 +77,8 @@ class Service:
 
     def stop(self) -> None:
         """End the parts, the first started (the broker, which the others still talk to) last."""
-        first, *others = self.parts or [None]
-        for group in (others, [first]):
-            end_all([part for part in group if part is not None])
+        end_all(self.parts[1:])
+        end_all(self.parts[:1])
 
 
 def end_all(parts: Sequence[Part]) -> None:

@@ -29,7 +29,8 @@ class ModelSpecQuerySet(models.QuerySet[Any]):
         key = self.named(name).values_list("pk", "updated_at").first()
         if key is None:
             raise unknown_name("model", name, self.values_list("name", flat=True))
-        return model_core(self.model, *key)
+        rows: Any = self.model
+        return model_core(rows, *key)
 
     def config_named(self, name: str) -> dict[str, Any]:
         """Return the `config.json` of the model of this name, or raise Unknown."""
@@ -40,7 +41,7 @@ class ModelSpecQuerySet(models.QuerySet[Any]):
 
 
 @lru_cache(maxsize=512)
-def model_core(rows: type[models.Model], pk: int, updated_at: object) -> model.Model:
+def model_core(rows: Any, pk: int, updated_at: object) -> model.Model:
     """Read a configuration once for each state of its row: it costs more than an estimate."""
     row = rows.objects.get(pk=pk)
     return model.model_from_config(row.config, name=row.name)
@@ -54,7 +55,8 @@ class GpuTypeQuerySet(models.QuerySet[Any]):
         key = self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first() or self._aliased(name)
         if key is None:
             raise unknown_name("gpu", name, self.values_list("slug", flat=True))
-        return gpu_core(self.model, *key)
+        rows: Any = self.model
+        return gpu_core(rows, *key)
 
     def row_named(self, name: str) -> Any:
         """Return the row of this slug or name, or raise Unknown."""
@@ -69,7 +71,7 @@ class GpuTypeQuerySet(models.QuerySet[Any]):
 
 
 @lru_cache(maxsize=512)
-def gpu_core(rows: type[models.Model], pk: int, updated_at: object) -> hardware.Gpu:
+def gpu_core(rows: Any, pk: int, updated_at: object) -> hardware.Gpu:
     """Return the device for the arithmetic, made once for each state of its row."""
     row = rows.objects.get(pk=pk)
     major, _, minor = row.compute_capability.partition(".")

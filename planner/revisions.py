@@ -7,8 +7,8 @@ from planner.answers import answer
 from planner.content import canonical_json
 from planner.core.document import unknown_document
 from planner.core.errors import BadInput, PlanningError, Unknown
-from planner.models import Plan
 from planner.inputs import args_of
+from planner.models import Plan
 from planner.readers.command import format_command
 
 # Not part of the answer itself: who computed it, and what was asked for besides.

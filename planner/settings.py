@@ -169,7 +169,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "vLLM Planner",
-    "DESCRIPTION": "Plans vLLM deployments: memory per GPU and rank, capacity and refusals, each number with its evidence.",
+    "DESCRIPTION": "Plans vLLM deployments: memory, capacity and refusals, each number with its evidence.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

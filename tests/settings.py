@@ -5,6 +5,6 @@ import tempfile
 
 os.environ["PLANNER_HOME"] = tempfile.mkdtemp(prefix="planner-tests-")
 
-from planner.settings import *  # noqa: E402  the folder must be named before the settings read it
+from planner.settings import *
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 class Gpu:
     """A GPU type, or the CPU platform (`device_type` "cpu", whose total is the host's RAM).
 
-    Types `rocm` and `hpu` are known of, and not planned. The total is a range where drivers differ: `total_bytes` is its central value. Rates are peak, dense.
+    Types `rocm` and `hpu` are known of, and not planned. The total is a range where drivers differ:
+    `total_bytes` is its central value. Rates are peak, dense.
     """
 
     slug: str

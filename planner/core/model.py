@@ -9,7 +9,8 @@ from planner.core.context_length import ContextLength, read_context_length
 from planner.core.engine import Version
 from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.family import Family
-from planner.core.model_facts import ModelFacts, stated_facts
+from planner.core.model_facts import ModelFacts as ModelFacts
+from planner.core.model_facts import stated_facts
 from planner.core.model_scope import language_model, planned_family, require_planned
 from planner.core.model_shape import read_shape
 from planner.core.rope import Rope, read_rope

@@ -128,9 +128,7 @@ def _sentence(verdict: str, outside: int, needed: int, high: int) -> str:
     if verdict == "ample":
         return f"{in_gib(outside)} stay outside the budget, against {need} allocated after the cache is sized: ample."
     if verdict == "tight":
-        return (
-            f"{in_gib(outside)} outside the budget cover the usual {in_gib(needed)}, not the worst {in_gib(high)}."
-        )
+        return f"{in_gib(outside)} outside the budget cover the usual {in_gib(needed)}, not the worst {in_gib(high)}."
     return f"At risk of running out of memory under load: {in_gib(outside)} outside the budget, {need} allocated later."
 
 

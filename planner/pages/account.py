@@ -15,7 +15,7 @@ from planner.accounts import token_create, token_revoke
 from planner.core.errors import PlanningError
 from planner.forms import NewPasswordForm, TokenForm
 from planner.models import ApiToken
-from planner.pages.answer import answer
+from planner.pages.answer import SignedInRequest, answer
 
 
 @require_safe
@@ -27,7 +27,7 @@ def account(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
 
 @require_POST
 @never_cache
-def token_new(request: HttpRequest) -> HttpResponse:
+def token_new(request: SignedInRequest) -> HttpResponse:
     """Make a token and show its text, this once: the answer to the POST is the only page that ever holds it."""
     form = TokenForm(request.POST)
     if form.is_valid():
@@ -41,7 +41,7 @@ def token_new(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def token_end(request: HttpRequest, pk: str) -> HttpResponse:
+def token_end(request: SignedInRequest, pk: str) -> HttpResponse:
     """Revoke one of one's own tokens."""
     token = get_object_or_404(ApiToken, pk=pk, user=request.user)
     token_revoke(token=token, by=request.user)

@@ -14,7 +14,7 @@ from planner.filters import GpuTypeFilter
 from planner.forms import CsvForm, GpuTypeForm
 from planner.imports import gpu_types_import_csv
 from planner.models import GpuType, Origin
-from planner.pages.answer import answer, permitted
+from planner.pages.answer import SignedInRequest, answer, permitted
 from planner.pages.csv_upload import csv_answer
 from planner.pages.hosts import host_row
 from planner.pages.lists import listed, page_of
@@ -110,7 +110,7 @@ def _catalog_fact(fact: catalog.GpuFact) -> dict[str, Any]:
 
 
 @permitted("planner.add_gputype", act="add GPU types")
-def gpu_type_new(request: HttpRequest) -> HttpResponse:
+def gpu_type_new(request: SignedInRequest) -> HttpResponse:
     """Add one GPU type by hand; what was typed stays when it is refused."""
     form = GpuTypeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

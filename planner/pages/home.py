@@ -44,7 +44,7 @@ def _home_page(request: HttpRequest, *, as_json: bool = False, **drawn_with: Any
 def _home_data(request: HttpRequest) -> dict[str, Any]:
     if not request.user.has_perm("planner.view_plan"):
         return {"counts": None, "plans": []}
-    rows = {"models": ModelSpec, "gpu_types": GpuType, "hosts": Host, "plans": Plan}
+    rows: dict[str, Any] = {"models": ModelSpec, "gpu_types": GpuType, "hosts": Host, "plans": Plan}
     return {
         "counts": {name: kind.objects.count() for name, kind in rows.items()},
         "plans": [plan_row(plan) for plan in Plan.objects.listed()[:LAST_PLANS]],

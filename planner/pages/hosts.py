@@ -13,7 +13,7 @@ from planner.filters import HostFilter
 from planner.forms import CsvForm, HostForm
 from planner.imports import hosts_import_csv
 from planner.models import GpuType, Host
-from planner.pages.answer import answer, permitted
+from planner.pages.answer import SignedInRequest, answer, permitted
 from planner.pages.csv_upload import csv_answer
 from planner.pages.lists import listed, page_of
 from planner.services import host_add
@@ -50,7 +50,7 @@ def host_detail(request: HttpRequest, pk: int, *, as_json: bool = False) -> Http
 
 
 @permitted("planner.add_host", act="add hosts")
-def host_new(request: HttpRequest) -> HttpResponse:
+def host_new(request: SignedInRequest) -> HttpResponse:
     """Add one machine by hand; what was typed stays when it is refused."""
     form = HostForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

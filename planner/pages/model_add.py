@@ -13,7 +13,7 @@ from planner import services
 from planner.core.errors import PlanningError
 from planner.forms import ModelByHandForm, ModelFromFileForm, ModelFromHubForm, PlannerForm
 from planner.models import ModelSpec, Origin
-from planner.pages.answer import answer, permitted
+from planner.pages.answer import SignedInRequest, answer, permitted
 
 FORMS = {"hub": ModelFromHubForm, "file": ModelFromFileForm, "hand": ModelByHandForm}
 may_add = permitted("planner.add_modelspec", act="add models")
@@ -29,14 +29,14 @@ def model_new(request: HttpRequest) -> HttpResponse:
 @require_POST
 @may_add
 @sensitive_post_parameters("token")
-def from_hub(request: HttpRequest) -> HttpResponse:
+def from_hub(request: SignedInRequest) -> HttpResponse:
     """Fetch the configuration of a Hugging Face repository; the token serves this one request."""
     return _added(request, "hub", lambda given: services.model_add_from_hub(user=request.user, **given))
 
 
 @require_POST
 @may_add
-def from_file(request: HttpRequest) -> HttpResponse:
+def from_file(request: SignedInRequest) -> HttpResponse:
     """Take an uploaded or pasted config.json."""
     return _added(
         request,
@@ -49,7 +49,7 @@ def from_file(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @may_add
-def by_hand(request: HttpRequest) -> HttpResponse:
+def by_hand(request: SignedInRequest) -> HttpResponse:
     """Take the figures that somebody typed."""
     return _added(
         request,

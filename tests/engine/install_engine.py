@@ -5,7 +5,7 @@
 Plain Python, no dependency. FOLDER defaults to $PLANNER_ENGINE, else to a folder of the user's cache named after the
 pinned requirements, so that other pins never meet. .ci/engine calls it, and so does the fixture of tests/engine when
 nobody names an engine. pip's settings are honoured; pip and not uv, because pip finds CPU builds of torch where a
-machine keeps them. Elsewhere they come from PyTorch's own index, or from the one that PLANNER_TORCH_INDEX names.
+machine keeps them. Elsewhere PLANNER_TORCH_INDEX names an index that has them, PyTorch's own for one.
 """
 
 import hashlib
@@ -16,7 +16,6 @@ from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements"
 PINS, TORCH = REQUIREMENTS / "engine-cpu.txt", REQUIREMENTS / "engine-cpu-torch.txt"
-TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 COMPLETE = "complete"
 
 
@@ -48,14 +47,9 @@ def install(folder: Path) -> Path:
 
 
 def _install_torch(python: Path) -> None:
-    """A machine's own wheels first; PyTorch's index only if they do not have it."""
+    """From pip's own places (a folder of wheels, say), and from the index of CPU builds that the environment names."""
     index = os.environ.get("PLANNER_TORCH_INDEX")
-    try:
-        _pip(python, "--requirement", TORCH, *(("--extra-index-url", index) if index else ()))
-    except subprocess.CalledProcessError:
-        if index:
-            raise
-        _pip(python, "--requirement", TORCH, "--extra-index-url", TORCH_INDEX)
+    _pip(python, "--requirement", TORCH, *(("--extra-index-url", index) if index else ()))
 
 
 def _name_it_vllm(python: Path) -> None:

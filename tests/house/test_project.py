@@ -11,7 +11,10 @@ from tests.house.running import PROJECT
 
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 LOCKS = ["base", "dev", "uv"]
-REGISTRY_HOSTS = [".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"))]
+REGISTRY_HOSTS = [
+    ".".join(parts)
+    for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("download", "pytorch", "org"))
+]
 BINARY = {".png", ".ico", ".woff2", ".gz"}
 
 
