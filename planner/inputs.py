@@ -32,6 +32,7 @@ MOST_GPUS = 1_000_000
 MOST_GIB = 1_000_000.0
 MOST_CLASSES = 50
 MOST_TOKENS = 10**9
+SMALLEST_SHARE, LARGEST_SHARE = 1e-6, 1e6
 
 
 def args_of(inputs: Inputs) -> EngineArgs:
@@ -63,7 +64,10 @@ def request_classes(given: object) -> tuple[RequestClass, ...]:
         return ()
     if not isinstance(given, list | tuple) or len(given) > MOST_CLASSES:
         raise _bad("requests", "is not a list of request classes", f"give a list of at most {MOST_CLASSES}")
-    return tuple(_request_class(row) for row in given)
+    classes = tuple(_request_class(row) for row in given)
+    if classes and not any(kind.share for kind in classes):
+        raise _bad("requests", "the shares are all 0", "give at least one class a share above 0")
+    return classes
 
 
 def gib_of(inputs: Inputs, name: str) -> float | None:
@@ -166,7 +170,7 @@ def _share(given: object) -> float:
         share = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else math.nan
     except (ValueError, OverflowError):
         share = math.nan
-    if not 0 <= share < math.inf:
+    if share != 0 and not SMALLEST_SHARE <= share <= LARGEST_SHARE:
         raise _bad("requests", f"{str(given)[:80]!r} is not a share", "give a number such as 0.8")
     return share
 
