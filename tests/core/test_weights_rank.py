@@ -49,7 +49,7 @@ def test_parameters_come_to_the_published_count(name):
 
 
 def test_llama_70b_on_four_ranks_by_hand():
-    """A layer: q and o 2 x 8192^2, 2 of 8 KV heads 2 x 128 x 8192 each, MLP 3 x 8192 x 28672; two ends 128256 x 8192."""
+    """A layer: q and o 2 x 8192^2, 2 KV heads of 2 x 128 x 8192, MLP 3 x 8192 x 28672; two ends 128256 x 8192."""
     layer = (2 * 8192**2 + 3 * 8192 * 28672) // 4 + 2 * 2 * 128 * 8192 + 2 * 8192
     elements = 80 * layer + 2 * 128256 // 4 * 8192 + 8192
     rank = weights(LLAMA_3_70B, tp=4)

@@ -1,8 +1,8 @@
 """Ask a real vLLM what it would load and cache: one JSON question a line on stdin, one JSON answer a line on stdout.
 
-Runs inside the engine's own interpreter and never inside ours. vLLM is imported once; every question is answered in a
-forked child, because its process groups and caches are globals. No weights are read and no device is needed: the model
-is built on torch's `meta` device, as one rank of a process group whose peers do not exist.
+Runs inside the engine's own interpreter and never inside ours. vLLM is imported once; a question that builds a model is
+answered in a forked child, because process groups and caches are globals. No weights are read and no device is needed:
+the model is built on torch's `meta` device, as one rank of a process group whose peers do not exist.
 
 Questions (`ask` names the kind):
   weights  config, tensor_parallel_size, pipeline_parallel_size, rank, dtype, environment, listing, device (`cpu` for
@@ -199,6 +199,7 @@ def blocks(question: dict[str, Any]) -> dict[str, Any]:
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"weights": weights, "blocks": blocks}
+LEAVES_NO_TRACE = frozenset({"blocks"})
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -243,7 +244,9 @@ def main() -> None:
         for line in sys.stdin:
             question = json.loads(line)
             import_what_it_needs(question)
-            print(answer_in_child(question), file=answers, flush=True)
+            traceless = question["ask"] in LEAVES_NO_TRACE
+            line = json.dumps(answer(question)) if traceless else answer_in_child(question)
+            print(line, file=answers, flush=True)
 
 
 if __name__ == "__main__":
