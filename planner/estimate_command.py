@@ -133,7 +133,7 @@ def _config(path: str | None, model: str) -> dict[str, Any] | None:
     if (Path(model) / "config.json").is_file():
         return _config_at(Path(model))
     try:
-        catalog.find_model(model)
+        catalog.find_config(model)
     except Unknown as missing:
         return _config_from_hub(model, missing)
     return None

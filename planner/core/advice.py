@@ -8,6 +8,7 @@ from planner.core.capacity import Pool, requests_at_once
 from planner.core.engine import EngineArgs
 from planner.core.errors import PlanningError
 from planner.core.estimate import Estimate, Question, estimate
+from planner.core.memory_rules import free_at_start_bytes, largest_utilization
 
 CAREFUL_UTILIZATION = 0.95
 
@@ -98,7 +99,7 @@ def _candidates(question: Question, answer: Estimate) -> Iterator[_Candidate]:
     yield from _lengths(answer)
     yield from _parallel(question, answer)
     if not question.gpu.is_cpu:
-        yield from _utilization(answer)
+        yield from _utilization(question, answer)
         yield from _batch(answer)
 
 
@@ -132,8 +133,12 @@ def _parallel(question: Question, answer: Estimate) -> Iterator[_Candidate]:
         )
 
 
-def _utilization(answer: Estimate) -> Iterator[_Candidate]:
+def _utilization(question: Question, answer: Estimate) -> Iterator[_Candidate]:
     now = answer.engine.gpu_memory_utilization
+    if any(reason.rule == "free_memory" for reason in answer.reasons):
+        most = largest_utilization(question.gpu, free_at_start_bytes(question.gpu, answer.layout, question.free_bytes))
+        yield _Candidate(flag="gpu_memory_utilization", value=most, note="what is free at start")
+        return
     if answer.engine.kv_cache_memory_bytes is not None:
         return
     if now < CAREFUL_UTILIZATION:

@@ -56,8 +56,8 @@ def capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, s
 
 def _listed_sizes(settings: Mapping[str, object]) -> tuple[int, ...]:
     listed = settings.get("cudagraph_capture_sizes") or ()
-    if isinstance(listed, list) and all(isinstance(size, int) and size >= 1 for size in listed):
-        return tuple(listed)
+    if isinstance(listed, list) and all(str(size).isdecimal() and int(size) >= 1 for size in listed):
+        return tuple(int(size) for size in listed)
     if not listed:
         return ()
     message = "cudagraph_capture_sizes is no list of whole numbers from 1 up."

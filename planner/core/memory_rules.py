@@ -43,8 +43,13 @@ def free_memory_reason(gpu: Gpu, free_bytes: int | None, resolved: ResolvedArgs,
     )
 
 
+def largest_utilization(gpu: Gpu, free: int) -> float:
+    """Return the largest gpu_memory_utilization, in hundredths, that the memory free at start allows."""
+    return int(100 * free / gpu.total_bytes) / 100
+
+
 def _free_memory_remedy(gpu: Gpu, free: int) -> str:
-    most = int(100 * free / gpu.total_bytes) / 100
+    most = largest_utilization(gpu, free)
     return f"use --gpu-memory-utilization {most:g} or less, or free the GPU of other processes"
 
 

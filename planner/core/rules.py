@@ -59,7 +59,7 @@ def max_model_len_above_derived(case: Case) -> Reason | None:
     return _refuse(
         "max_model_len_gt_derived",
         "max_model_len",
-        f"{asked:,} is above the {derived:,} tokens this model was trained for ({key}); vLLM refuses it.",
+        f"{asked:,} is above the {derived:,} tokens this model was trained for ({key}).",
         f"use --max-model-len {derived}, extend the length with RoPE scaling through --hf-overrides, "
         "or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 and answer for the quality",
     )
@@ -78,7 +78,7 @@ def bfloat16_below_sm80(case: Case) -> Reason | None:
     if not case.gpu.below(8):
         return None
     if case.resolved.dtype == "bfloat16":
-        message = f"{case.gpu.name} has no bfloat16 (compute capability below 8.0); vLLM refuses it."
+        message = f"{case.gpu.name} has no bfloat16 (compute capability below 8.0)."
         return _refuse("bf16_lt_sm80", "dtype", message, "use --dtype half")
     if case.model.dtype == "bfloat16" and case.resolved.dtype == "float16":
         message = f"{case.gpu.name} has no bfloat16, so vLLM falls back to float16 with its smaller range."
@@ -91,7 +91,7 @@ def float16_unsupported(case: Case) -> Reason | None:
     since = case.facts.version >= Version(0, 9, 2)
     if not since or case.resolved.dtype != "float16" or case.model.model_type not in FP16_REFUSED:
         return None
-    message = f"model type {case.model.model_type} overflows in float16; vLLM refuses it."
+    message = f"model type {case.model.model_type} overflows in float16."
     return _refuse("fp16_unsupported_model", "dtype", message, "use --dtype bfloat16, or float32")
 
 
@@ -135,7 +135,7 @@ def experts_asked_of_a_dense_model(case: Case) -> Reason | None:
     """vLLM `config.model.verify_with_parallel_config`."""
     if not case.args.enable_expert_parallel:
         return None
-    message = f"{case.model.name} has no experts to spread; vLLM refuses expert parallelism."
+    message = f"{case.model.name} has no experts to spread."
     return _refuse("ep_dense", "enable_expert_parallel", message, "drop --enable-expert-parallel")
 
 

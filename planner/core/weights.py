@@ -187,7 +187,7 @@ def _heads_refusal(model: Model, layout: Layout) -> Reason | None:
     return Reason(
         rule="heads_tp",
         field="tensor_parallel_size",
-        message=f"{heads} attention heads are not divisible by tensor_parallel_size {tp}; vLLM refuses it.",
+        message=f"{heads} attention heads are not divisible by tensor_parallel_size {tp}.",
         remedy=f"choose a tensor-parallel size that divides {heads}, and pipeline parallelism for the rest",
     )
 
@@ -210,7 +210,7 @@ def _kv_heads_refusal(model: Model, layout: Layout) -> Reason | None:
     return Reason(
         rule="kvheads_tp",
         field="tensor_parallel_size",
-        message=f"{kv_heads} KV heads can neither be split over nor repeated on {tp} ranks evenly; vLLM refuses it.",
+        message=f"{kv_heads} KV heads can neither be split over nor repeated on {tp} ranks evenly.",
         remedy=f"choose a tensor-parallel size that divides {kv_heads} or is a multiple of it",
     )
 
@@ -224,6 +224,6 @@ def _dimension_refusal(model: Model, layout: Layout) -> Reason | None:
     return Reason(
         rule="dim_tp",
         field="tensor_parallel_size",
-        message=f"{name} {size:,} is not divisible by tensor_parallel_size {tp}; vLLM refuses it.",
+        message=f"{name} {size:,} is not divisible by tensor_parallel_size {tp}.",
         remedy="choose a smaller tensor-parallel size, and pipeline parallelism for the rest",
     )

@@ -52,3 +52,9 @@ def test_a_plan_that_does_not_fit_is_offered_one_that_does():
     offered = by_flag(config=config, device=H100.with_total(24 * GIB))
     assert offered["max_model_len"].requests_now == 0
     assert offered["max_model_len"].requests_at_once >= 1
+
+
+def test_when_others_hold_memory_the_share_that_is_free_is_offered():
+    """60 of 79.19 GiB are free: 0.75 of the total is 59.39."""
+    offered = by_flag(device=H100, free_bytes=60 * GIB)["gpu_memory_utilization"]
+    assert (offered.value, offered.requests_now) == ("0.75", 0)
