@@ -32,6 +32,7 @@ MOST_GPUS = 1_000_000
 MOST_GIB = 1_000_000.0
 MOST_CLASSES = 50
 MOST_TOKENS = 10**9
+MOST_CONCURRENT = 10**5
 SMALLEST_SHARE, LARGEST_SHARE = 1e-6, 1e6
 
 
@@ -64,7 +65,9 @@ def request_classes(given: object) -> tuple[RequestClass, ...]:
         return ()
     if not isinstance(given, list | tuple) or len(given) > MOST_CLASSES:
         raise _bad("requests", "is not a list of request classes", f"give a list of at most {MOST_CLASSES}")
-    classes = tuple(_request_class(row) for row in given)
+    classes = tuple(_request_class(row, number) for number, row in enumerate(given, start=1))
+    if len({kind.name for kind in classes}) < len(classes):
+        raise _bad("requests", "two classes have the same name", "name each differently")
     if classes and not any(kind.share for kind in classes):
         raise _bad("requests", "the shares are all 0", "give at least one class a share above 0")
     return classes
@@ -143,7 +146,7 @@ def count_of(given: object) -> int | None:
     return _whole("gpu_count", given, least=1, most=MOST_GPUS)
 
 
-def _request_class(row: object) -> RequestClass:
+def _request_class(row: object, number: int) -> RequestClass:
     if not isinstance(row, Mapping):
         raise _bad("requests", "one is not an object", "give name, share, prompt_tokens and output_tokens")
     known = {"name", "share", "prompt_tokens", "output_tokens", "shared_prefix_tokens", "concurrent"}
@@ -156,12 +159,12 @@ def _request_class(row: object) -> RequestClass:
     prefix = _whole("requests", row.get("shared_prefix_tokens") or 0, least=0, most=prompt)
     concurrent = row.get("concurrent")
     return RequestClass(
-        name=str(row.get("name") or "request")[:100],
+        name=str(row.get("name") or f"request {number}")[:100],
         share=_share(row.get("share", 1.0)),
         prompt_tokens=prompt,
         output_tokens=_whole("requests", row.get("output_tokens"), least=0, most=MOST_TOKENS),
         shared_prefix_tokens=prefix,
-        concurrent=None if concurrent is None else _whole("requests", concurrent, least=1, most=MOST_TOKENS),
+        concurrent=None if concurrent is None else _whole("requests", concurrent, least=1, most=MOST_CONCURRENT),
     )
 
 

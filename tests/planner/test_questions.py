@@ -116,6 +116,8 @@ def test_request_classes_are_read():
         ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "shared_prefix_tokens": 11}]}, "requests"),
         ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "share": "all"}]}, "requests"),
         ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "rate": 1}]}, "requests"),
+        ({"requests": [{"name": "a", "prompt_tokens": 10, "output_tokens": 1}] * 2}, "requests"),
+        ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "concurrent": 10**9}]}, "requests"),
         ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "share": 0}]}, "requests"),
         ({"requests": [{"prompt_tokens": 10, "output_tokens": 1, "share": 1e300}]}, "requests"),
     ],
