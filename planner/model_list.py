@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from planner.core.errors import PlanningError
-from planner.core.model import Model
+from planner.core.model import Model, model_from_config
 from planner.core.model_facts import ModelFacts
 from planner.core.spec_sheet import SpecSheet, spec_sheet
 from planner.models import ModelSpec
@@ -36,19 +36,18 @@ class Sheet:
 
 
 @lru_cache(maxsize=4096)
-def _sheet(pk: int, updated_at: datetime) -> Sheet:
-    """Read once for each state of a row; an edit of the row is another state."""
-    row = ModelSpec.objects.get(pk=pk)
+def _sheet(row: ModelSpec, updated_at: datetime) -> Sheet:
+    """Read once for each state of a row: rows are equal by their key, and an edit is another time of change."""
     try:
-        model = row.core()
+        model = model_from_config(row.config, name=row.name)
         return Sheet(facts=row.facts, model=model, spec=spec_sheet(model), unplanned="")
     except PlanningError as error:
-        return Sheet(facts=row.facts, model=None, spec=None, unplanned=f"{error.message} {error.fix}")
+        return Sheet(facts=row.facts, model=None, spec=None, unplanned=error.message)
 
 
 def sheet_of_model(row: ModelSpec) -> Sheet:
     """Return what is known of a row."""
-    return _sheet(row.pk, row.updated_at)
+    return _sheet(row, row.updated_at)
 
 
 def with_sheets(

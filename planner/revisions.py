@@ -1,5 +1,6 @@
 """What today's arithmetic says to a question that a saved plan froze: nothing is overwritten, both answers stand."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,8 @@ def answer_today(plan: Plan) -> dict[str, Any] | None:
         today = answer(plan.inputs)
     except BadInput as error:
         today = unknown_document(Unknown(field=error.field, message=error.message, fix=error.fix))
-    return None if _essence(today) == _essence(plan.document) else today
+    as_kept = json.loads(json.dumps(today))
+    return None if _essence(as_kept) == _essence(plan.document) else as_kept
 
 
 def command_of(plan: Plan) -> str:

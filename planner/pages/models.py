@@ -42,7 +42,7 @@ FACTS = {
 @permitted("planner.view_modelspec", act="see models")
 def model_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """Every model, narrowed and sorted by the address."""
-    narrowed = ModelFilter(request.GET, queryset=ModelSpec.objects.defer("config"))
+    narrowed = ModelFilter(request.GET, queryset=ModelSpec.objects.all())
     rows = with_sheets(
         narrowed.qs,
         plannable=PLANNABLE.get(request.GET.get("plannable", "")),

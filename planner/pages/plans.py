@@ -107,5 +107,6 @@ def plan_data(plan: Plan) -> dict[str, Any]:
 
 
 def _changed(frozen: dict[str, Any], today: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = compare([frozen, today]).rows
+    compared = compare([frozen, today])
+    rows = (*compared.rows, *compared.terms)
     return [{"name": row.name, "unit": row.unit, "values": row.values} for row in rows if row.differs]

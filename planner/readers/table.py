@@ -67,7 +67,9 @@ def _name(cell: str) -> str:
 
 
 def _header_faults(number: int, header: Sequence[str], columns: Sequence[str], required: Sequence[str]) -> list[Fault]:
-    unknown = [Fault(line=number, column=name, message=_unknown(name, columns)) for name in header if name not in columns]
+    unknown = [
+        Fault(line=number, column=name, message=_unknown(name, columns)) for name in header if name not in columns
+    ]
     twice = [
         Fault(line=number, column=name, message="This column stands twice.")
         for name in dict.fromkeys(header)
@@ -89,7 +91,9 @@ def _unknown(name: str, columns: Sequence[str]) -> str:
 def _body(rows: Sequence[tuple[int, list[str]]], header: Sequence[str]) -> Table:
     fitting = [(number, row) for number, row in rows if len(row) <= len(header)]
     too_long = [
-        Fault(line=number, column="", message=f"{len(row)} cells under {len(header)} columns; quote a cell with a comma.")
+        Fault(
+            line=number, column="", message=f"{len(row)} cells under {len(header)} columns; quote a cell with a comma."
+        )
         for number, row in rows
         if len(row) > len(header)
     ]

@@ -134,6 +134,22 @@ def test_a_plan_that_today_would_answer_otherwise_shows_both(bobs, alice):
     assert "This record was altered" in html
 
 
+def test_other_words_for_the_same_figures_are_called_that(bobs, alice):
+    plan = a_plan(alice)
+    reworded = {**plan.document, "summary": "It fits."}
+    older = Plan.objects.create(
+        **{name: getattr(plan, name) for name in ("inputs", "model_name", "gpu_slug", "vllm_version", "verdict")},
+        name="reworded",
+        document=reworded,
+        core_version="0",
+        content_hash="",
+        summary=reworded["summary"],
+        created_by=alice,
+    )
+    assert bobs.get(f"/plans/{older.pk}.json").json()["changed"] == []
+    assert "same figures in other words" in bobs.get(f"/plans/{older.pk}").content.decode()
+
+
 def test_a_plan_whose_model_has_gone_says_so_and_keeps_its_answer(bobs, alice):
     from planner.models import ModelSpec
 
