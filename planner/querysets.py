@@ -4,10 +4,11 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from django.db import models
+from django.db.models import Case, When
 
 from planner import catalog
 from planner.core import hardware, model
-from planner.core.errors import BadInput
+from planner.core.errors import BadInput, Unknown
 from planner.names import bare, slug_of, unknown_name
 
 _SAME_IN_CORE = (
@@ -20,9 +21,9 @@ class ModelSpecQuerySet(models.QuerySet[Any]):
     """Reads of the model list."""
 
     def named(self, name: str) -> "ModelSpecQuerySet":
-        """The row of this name, or of the model that the catalog knows by it: short, renamed, or a mirror."""
-        own = self.filter(slug=slug_of(name))
-        return own if own.exists() else self.filter(slug=slug_of(catalog.full_name(name)))
+        """The row of this name, else of the model that the catalog knows by it: short, renamed, or a mirror."""
+        own, known = slug_of(name), slug_of(catalog.full_name(name))
+        return self.filter(slug__in=[own, known]).order_by(Case(When(slug=own, then=0), default=1))
 
     def core_named(self, name: str) -> model.Model:
         """Return the model of this name (in any case, or as the catalog knows it too), or raise Unknown."""
@@ -51,16 +52,29 @@ class GpuTypeQuerySet(models.QuerySet[Any]):
     """Reads of the GPU types."""
 
     def core_named(self, name: str) -> hardware.Gpu:
-        """Return the GPU of this slug or of this name as `nvidia-smi` prints it, or raise Unknown."""
-        key = self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first() or self._aliased(name)
+        """Return the GPU of this slug or name as `nvidia-smi` prints it, or a MIG slice; else raise Unknown."""
+        key = self._key(name)
         if key is None:
-            raise unknown_name("gpu", name, self.values_list("slug", flat=True))
+            return self._slice_named(name)
         rows: Any = self.model
         return gpu_core(rows, *key)
 
     def row_named(self, name: str) -> Any:
         """Return the row of this slug or name, or raise Unknown."""
-        return self.get(slug=self.core_named(name).slug)
+        key = self._key(name)
+        if key is None:
+            raise unknown_name("gpu", name, self.values_list("slug", flat=True))
+        return self.get(pk=key[0])
+
+    def _key(self, name: str) -> tuple[int, object] | None:
+        return self.filter(slug=slug_of(name)).values_list("pk", "updated_at").first() or self._aliased(name)
+
+    def _slice_named(self, name: str) -> hardware.Gpu:
+        """Slices have no rows: they come with the device that they are a part of."""
+        try:
+            return catalog.find_gpu(name)
+        except Unknown:
+            raise unknown_name("gpu", name, self.values_list("slug", flat=True)) from None
 
     def _aliased(self, name: str) -> tuple[int, object] | None:
         wanted = bare(name)
