@@ -9,7 +9,7 @@ from planner.core.hardware import Gpu
 from planner.core.layout import Rank
 from planner.core.terms import Interval, Term, exactly
 from planner.core.units import GIB, in_gib
-from planner.core.weights import RankWeights, rank_weights
+from planner.core.weights import rank_weights
 
 CPU_RESIDENT = Interval(low_bytes=int(0.45 * GIB), bytes=int(0.58 * GIB), high_bytes=int(0.95 * GIB))
 
@@ -69,38 +69,46 @@ def stage_budget(situation: Situation, fit: Fit) -> StageBudget:
     `kv_cache_memory_bytes` the allocator works from exactly that, and "requested" is the sum of what is asked for.
     Source: vLLM `v1.worker.gpu_worker.Worker.determine_available_memory`, `cpu_worker` on the CPU platform.
     """
-    gpu, args = situation.gpu, situation.args
-    weights = rank_weights(
-        situation.model,
-        layout=situation.layout,
-        pp_stage=situation.pp_stage,
-        dtype=args.dtype,
-        version=situation.facts.version,
-    )
-    weight_bytes = weights.parameter_bytes + weights.buffer_bytes
+    weights = _weights(situation)
     measured = _measured(situation, fit)
-    spent = weight_bytes + sum(term.bytes for term in measured_inside(measured))
-    if args.kv_cache_memory_bytes is not None:
-        available = exactly(args.kv_cache_memory_bytes)
-        requested = spent + available.bytes
-        kv_formula = f"{available.bytes:,} B, given as kv_cache_memory_bytes"
-    else:
-        requested = requested_bytes(gpu.total_bytes, args.gpu_memory_utilization, situation.facts)
-        available = _left_over(requested - spent, measured.overhead, gpu, args.gpu_memory_utilization)
-        kv_formula = _kv_formula(requested, weight_bytes, measured)
+    share = _cache_share(situation, weights.bytes, measured)
     return StageBudget(
         pp_stage=situation.pp_stage,
-        total_bytes=gpu.total_bytes,
-        requested_bytes=requested,
-        available=available,
+        total_bytes=situation.gpu.total_bytes,
+        requested_bytes=share.requested_bytes,
+        available=share.available,
         terms=(
-            _weights_term(weights, weight_bytes),
+            weights,
             measured.activation,
             measured.non_torch,
             measured.cuda_graphs,
-            _kv_term(available, kv_formula),
-            _outside_term(gpu, requested, args),
+            _kv_term(share.available, share.formula),
+            _outside_term(situation.gpu, share.requested_bytes, situation.args),
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CacheShare:
+    requested_bytes: int
+    available: Interval
+    formula: str
+
+
+def _cache_share(situation: Situation, weight_bytes: int, measured: MeasuredTerms) -> _CacheShare:
+    gpu, args = situation.gpu, situation.args
+    spent = weight_bytes + sum(term.bytes for term in measured_inside(measured))
+    if args.kv_cache_memory_bytes is not None:
+        return _CacheShare(
+            requested_bytes=spent + args.kv_cache_memory_bytes,
+            available=exactly(args.kv_cache_memory_bytes),
+            formula=f"{args.kv_cache_memory_bytes:,} B, given as kv_cache_memory_bytes",
+        )
+    requested = requested_bytes(gpu.total_bytes, args.gpu_memory_utilization, situation.facts)
+    return _CacheShare(
+        requested_bytes=requested,
+        available=_left_over(requested - spent, measured.overhead, gpu, args.gpu_memory_utilization),
+        formula=_kv_formula(requested, weight_bytes, measured),
     )
 
 
@@ -139,13 +147,21 @@ def _left_over(central_bytes: int, overhead: Interval, gpu: Gpu, utilization: fl
     return Interval(low_bytes=int(central_bytes - less), bytes=central_bytes, high_bytes=int(central_bytes + more))
 
 
-def _weights_term(weights: RankWeights, weight_bytes: int) -> Term:
+def _weights(situation: Situation) -> Term:
+    loaded = rank_weights(
+        situation.model,
+        layout=situation.layout,
+        pp_stage=situation.pp_stage,
+        dtype=situation.args.dtype,
+        version=situation.facts.version,
+    )
+    size = loaded.parameter_bytes + loaded.buffer_bytes
     return Term(
         name="weights",
-        bytes=weight_bytes,
-        low_bytes=weight_bytes,
-        high_bytes=weight_bytes,
-        formula=weights.formula,
+        bytes=size,
+        low_bytes=size,
+        high_bytes=size,
+        formula=loaded.formula,
         source='vLLM model_executor/models, as each rank loads it; what the log calls "Model loading took"',
         inside_budget=True,
     )
