@@ -3,7 +3,7 @@
 from typing import Any
 
 import django_filters as filters
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, Q, QuerySet
 
 from planner.models import DEVICE_TYPES, Confidence, GpuType, Host, ModelSpec, Origin, Plan
 
@@ -75,7 +75,9 @@ class PlanFilter(filters.FilterSet):
     vllm_version = filters.CharFilter(label="vLLM version")
     verdict = filters.ChoiceFilter(choices=VERDICTS)
     created_by = filters.CharFilter(field_name="created_by__username", label="Saved by")
-    parent = filters.NumberFilter(field_name="parent_id", label="Child of plan")
+    parent = filters.NumberFilter(
+        field_name="parent_id", label="Child of plan", min_value=1, max_value=BigIntegerField.MAX_BIGINT
+    )
     created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte", label="Saved after")
     created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt", label="Saved before")
     ordering = filters.OrderingFilter(fields=["name", "model_name", "gpu_slug", "verdict", "created_at"])

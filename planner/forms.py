@@ -11,7 +11,8 @@ from planner.core.words import flops_from_tera, rate_from_gb_per_second
 from planner.models import MOST_GPUS_PER_HOST, Confidence
 from planner.strict_json import read_json
 
-LARGEST_CONFIG_BYTES = 2_000_000
+LARGEST_UPLOAD_BYTES = 2_000_000
+LARGEST_FIGURE = 1e9  # in the units of a datasheet; as bytes it still fits a database's integer
 
 
 class PlannerForm(forms.Form):
@@ -27,7 +28,9 @@ class PlannerForm(forms.Form):
 
 
 def _figure(label: str, unit: str, *, required: bool = False, help_text: str = "") -> forms.FloatField:
-    return forms.FloatField(label=f"{label} ({unit})", min_value=0.001, required=required, help_text=help_text)
+    return forms.FloatField(
+        label=f"{label} ({unit})", min_value=0.001, max_value=LARGEST_FIGURE, required=required, help_text=help_text
+    )
 
 
 def _whole(label: str, *, required: bool = True, help_text: str = "") -> forms.IntegerField:
@@ -113,6 +116,10 @@ class CsvForm(PlannerForm):
     def clean_file(self) -> str:
         """The file's text; UTF-8, with or without a byte order mark."""
         upload = self.cleaned_data["file"]
+        if upload and upload.size > LARGEST_UPLOAD_BYTES:
+            raise forms.ValidationError(
+                "This file has megabytes. Split it; a sheet of a thousand rows has a few hundred kB."
+            )
         try:
             return upload.read().decode("utf-8-sig") if upload else ""
         except UnicodeDecodeError as fault:
@@ -166,7 +173,7 @@ class ModelFromFileForm(PlannerForm):
         if field == "text":
             return self.cleaned_data.get("text", "").encode()
         upload = self.cleaned_data["file"]
-        if upload.size > LARGEST_CONFIG_BYTES:
+        if upload.size > LARGEST_UPLOAD_BYTES:
             message = "it has megabytes; a config.json has a few kilobytes."
             raise BadInput(field=field, message=message, fix="choose the config.json itself")
         return upload.read()

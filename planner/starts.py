@@ -10,6 +10,7 @@ from planner.models import GpuType, ModelSpec
 from planner.readers.sentence import Wish, read_sentence
 
 MOST_CHOICES = 8
+MOST_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def _gpu_types(text: str) -> Iterator[GpuType]:
 
 
 def _with_words(rows: QuerySet, text: str, *fields: str) -> QuerySet:
-    for word in text.replace("-", " ").split():
+    for word in text.replace("-", " ").split()[:MOST_WORDS]:
         anywhere = Q()
         for field in fields:
             anywhere |= Q((f"{field}__icontains", word))

@@ -17,7 +17,7 @@ from planner.models import GpuType, Origin
 from planner.pages.answer import SignedInRequest, answer, permitted
 from planner.pages.csv_upload import csv_answer
 from planner.pages.hosts import host_row
-from planner.pages.lists import listed, page_of
+from planner.pages.lists import listed, page_of, refuse_misread
 from planner.services import gpu_type_add
 
 COLUMNS = [
@@ -59,6 +59,8 @@ CATALOG_FACTS = {
 def gpu_type_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """Every GPU type, narrowed and sorted by the address."""
     narrowed = GpuTypeFilter(request.GET, queryset=GpuType.objects.all())
+    if as_json:
+        refuse_misread(narrowed, request.GET)
     page = page_of(request, narrowed.qs)
     drawn_with = {"page_obj": page, "filter": narrowed}
     return answer(

@@ -27,7 +27,7 @@ def home(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
 @permitted("planner.view_modelspec", act="plan here")
 def start(request: HttpRequest) -> HttpResponse:
     """Lead one line of words, or a pasted command, to the workbench; if it can mean several things, ask which."""
-    line = request.GET.get("q", "").strip()
+    line = request.GET.get("q", "").replace("\x00", "").strip()
     if line.startswith(COMMANDS):
         return redirect(f"{reverse('workbench')}?{urlencode({'command': line})}")
     choices = [{"label": choice.label, "url": f"{reverse('workbench')}?{choice.query}"} for choice in choices_for(line)]

@@ -15,7 +15,7 @@ from planner.imports import hosts_import_csv
 from planner.models import GpuType, Host
 from planner.pages.answer import SignedInRequest, answer, permitted
 from planner.pages.csv_upload import csv_answer
-from planner.pages.lists import listed, page_of
+from planner.pages.lists import listed, page_of, refuse_misread
 from planner.services import host_add
 
 
@@ -24,6 +24,8 @@ from planner.services import host_add
 def host_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """Every machine, narrowed and sorted by the address."""
     narrowed = HostFilter(request.GET, queryset=Host.objects.select_related("gpu_type"))
+    if as_json:
+        refuse_misread(narrowed, request.GET)
     page = page_of(request, narrowed.qs)
     drawn_with = {"page_obj": page, "filter": narrowed}
     return answer(request, "planner/host_list.html", listed(page, host_row), as_json=as_json, drawn_with=drawn_with)

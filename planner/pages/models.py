@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from planner import catalog
 from planner.filters import ModelFilter
 from planner.fits import fits_on_known_gpus
-from planner.model_list import Sheet, sheet_of_model, with_sheets
+from planner.model_list import SORTABLE, Sheet, sheet_of_model, with_sheets
 from planner.models import ModelSpec, Origin
 from planner.pages.answer import answer, permitted
-from planner.pages.lists import listed, page_of
+from planner.pages.lists import listed, page_of, refuse_misread
 
 PLANNABLE = {"yes": True, "no": False}
 FACTS = {
@@ -42,11 +42,18 @@ FACTS = {
 @permitted("planner.view_modelspec", act="see models")
 def model_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """Every model, narrowed and sorted by the address."""
+    ordering = request.GET.get("ordering", "")
     narrowed = ModelFilter(request.GET, queryset=ModelSpec.objects.all())
+    if as_json:
+        refuse_misread(
+            narrowed,
+            request.GET,
+            besides=("plannable", *(["ordering"] if ordering.removeprefix("-") in SORTABLE else [])),
+        )
     rows = with_sheets(
         narrowed.qs,
         plannable=PLANNABLE.get(request.GET.get("plannable", "")),
-        ordering=request.GET.get("ordering", ""),
+        ordering=ordering,
     )
     page = page_of(request, rows)
     drawn_with = {

@@ -13,7 +13,7 @@ from planner.core.comparison import compare
 from planner.filters import PlanFilter
 from planner.models import Plan
 from planner.pages.answer import answer, permitted
-from planner.pages.lists import listed, page_of
+from planner.pages.lists import listed, page_of, refuse_misread
 from planner.pages.sheet import sheet_of
 from planner.query import query_from_inputs
 from planner.revisions import answer_today, command_of
@@ -28,6 +28,8 @@ TABS = {"memory": "Memory", "capacity": "Capacity", "why": "Why", "json": "JSON"
 def plan_list(request: HttpRequest, *, as_json: bool = False) -> HttpResponse:
     """The newest plans first, narrowed and sorted by the address."""
     narrowed = PlanFilter(request.GET, queryset=Plan.objects.listed())
+    if as_json:
+        refuse_misread(narrowed, request.GET)
     page = page_of(request, narrowed.qs)
     drawn_with = {
         "page_obj": page,

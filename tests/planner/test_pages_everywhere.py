@@ -117,3 +117,51 @@ def test_a_viewer_sees_no_button_that_would_refuse_him(page, client, bob, alice)
     assert f'href="{page}/add"' not in client.get(page).content.decode()
     client.force_login(alice)
     assert f'href="{page}/add"' in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        ("/plans.json?verdikt=fits", "filter"),
+        ("/plans.json?verdict=perhaps", "verdict"),
+        ("/plans.json?created_after=yesterday", "created_after"),
+        ("/plans.json?parent=99999999999999999999", "parent"),
+        ("/hosts.json?ordering=colour", "ordering"),
+        ("/gpu-types.json?colour=green", "filter"),
+        ("/models.json?ordering=colour", "ordering"),
+    ],
+)
+def test_as_data_a_filter_that_cannot_be_read_is_told_not_left_out(address, field, client, bob, rows):
+    client.force_login(bob)
+    answer = client.get(address)
+    assert answer.status_code == 400
+    assert answer.json()["field"] == field
+
+
+def test_on_a_page_it_is_told_beside_its_field(client, bob, rows):
+    client.force_login(bob)
+    html = client.get("/plans?created_after=yesterday").content.decode()
+    assert "Enter a valid date" in html
+    assert 'value="yesterday"' in html
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/plans/" + "9" * 40,
+        "/hosts/" + "9" * 40,
+        "/models/%00",
+        "/gpu-types/a%00b",
+        "/plans?parent=" + "9" * 40,
+        "/plans?page=-4",
+        "/plans?search=%00",
+        "/compare?plan=%00&plan=1",
+        "/models?ordering=junk&page=99999999999&architecture=%00",
+        "/start?q=%00",
+        "/start?q=" + "a+" * 3000,
+        "/techniques?model=%00&gpu=x&request=junk",
+    ],
+)
+def test_whatever_an_address_holds_is_no_fault_of_ours(address, client, bob, rows):
+    client.force_login(bob)
+    assert client.get(address).status_code < 500

@@ -105,6 +105,13 @@ def test_a_range_that_does_not_hold_its_total_is_refused(operator):
     assert "between the lowest and the highest" in answer.content.decode()
 
 
+@pytest.mark.parametrize("figure", ["1e300", "inf", "nan", "-1", "0", "much"])
+def test_a_total_that_no_card_has_is_refused(operator, figure):
+    answer = operator.post("/gpu-types/add", {"name": "Gamma", "total_gib": figure})
+    assert answer.status_code == 422
+    assert 'id="id_total_gib_error"' in answer.content.decode()
+
+
 def test_a_csv_file_adds_all_its_gpu_types(operator):
     assert operator.post("/gpu-types/import", {"file": upload(GPU_CSV)}).url == "/gpu-types"
     alpha = GpuType.objects.get(slug="alpha-80gb")
