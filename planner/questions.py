@@ -106,18 +106,18 @@ def _gpu(wanted: str | Gpu, gpu_memory_gib: float | None, find_gpu: Callable[[st
 
 
 def _visible(gpu_count: int | None, args: EngineArgs) -> int | None:
-    """Return the cap on GPUs, lowered to what CUDA_VISIBLE_DEVICES leaves visible."""
-    devices = args.env("CUDA_VISIBLE_DEVICES")
+    """Return the cap on GPUs, lowered to what CUDA_VISIBLE_DEVICES or `--device-ids` leaves visible."""
+    devices = dict(args.other).get("device_ids") or args.env("CUDA_VISIBLE_DEVICES")
     if not devices:
         return gpu_count
-    visible = len([device for device in devices.split(",") if device.strip()])
+    visible = len([device for device in str(devices).split(",") if device.strip()])
     return visible if gpu_count is None else min(gpu_count, visible)
 
 
 def _refuse_unplanned(args: EngineArgs) -> None:
     for name, value in args.other:
         flag = flags().get(name)
-        if flag is not None and flag.unplanned and value is not False:
+        if flag is not None and flag.unplanned and value is not False and value not in flag.planned:
             raise Unknown(
                 field=name,
                 message=f"{flag.option} is not planned yet: {flag.unplanned}.",

@@ -50,6 +50,7 @@ class Flag:
     choices_checked: Span = Span()
     secret: bool = False
     unplanned: str = ""
+    planned: tuple[str, ...] = ()
     instead: str = ""
 
     @property
@@ -130,6 +131,7 @@ def _flag(row: Mapping[str, Any]) -> Flag:
         choices_checked=_span([row.get("choices_first"), row.get("choices_gone")], first),
         secret=row.get("secret", False),
         unplanned=row.get("unplanned", ""),
+        planned=tuple(row.get("planned", ())),
         instead=row.get("instead", ""),
     )
 

@@ -80,6 +80,14 @@ def test_a_command_is_taken_apart_and_fields_win_over_it():
     assert question.gpu_count == 2
 
 
+def test_devices_chosen_by_a_flag_are_all_there_are():
+    assert asked(args={"device_ids": "2,3"}, gpu_count=8).gpu_count == 2
+
+
+def test_a_value_that_changes_nothing_is_planned():
+    assert asked(args={"runner": "generate", "model_impl": "auto"}).args.model == LLAMA
+
+
 def test_request_classes_are_read():
     (kind,) = asked(
         requests=[
@@ -137,6 +145,8 @@ def test_an_unknown_input_is_told_its_nearest():
         ({"gpu": "z9000"}, "gpu"),
         ({"vllm_version": "0.6.6"}, "vllm_version"),
         ({"args": {"quantization_config": {"a": 1}}}, "quantization_config"),
+        ({"args": {"runner": "pooling"}}, "runner"),
+        ({"args": {"config": "flags.yaml"}}, "config"),
     ],
 )
 def test_what_nobody_here_knows_is_unknown_by_name(inputs, field):
