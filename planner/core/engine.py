@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from planner.core.errors import BadInput
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+)(?:\.\d+)?)?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
