@@ -45,6 +45,14 @@ def plan_save(*, user: User, inputs: Mapping[str, object], name: str = "", paren
     return _added(plan, user=user)
 
 
+def plan_numbered(number: int) -> Plan:
+    """Return the plan that another is to be a child of, or raise BadInput."""
+    found = Plan.objects.filter(pk=number).first()
+    if found is None:
+        raise BadInput(field="parent", message=f"there is no plan {number}.", fix="give the number of a saved plan")
+    return found
+
+
 def _described(document: Mapping[str, Any]) -> str:
     gpu = document["gpu"]
     return f"{document['model']['name'].rpartition('/')[2]} on {gpu['count']} × {gpu['name']}"

@@ -116,12 +116,13 @@ if DATABASE_URL.startswith("sqlite"):
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     )
 else:
-    DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": not DATABASE_URL.startswith("sqlite")}
 
 REDIS_URL = env.str("REDIS_URL", default="") or broker.socket_url(PLANNER_HOME)
 CELERY_BROKER_URL = broker.celery_url(REDIS_URL)
 
+AUTHENTICATION_BACKENDS = ["planner.backend.OneQueryBackend"]
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = LOGIN_URL

@@ -57,5 +57,5 @@ def follow_link(request: HttpRequest, token: str) -> HttpResponse:
     if user is None:
         messages.error(request, "This sign-in link was used or is too old. Ask for another: manage.py sign_in_link")
         return redirect("login")
-    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
     return redirect(settings.LOGIN_REDIRECT_URL)

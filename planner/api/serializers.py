@@ -92,10 +92,14 @@ class EstimateSerializer(StrictSerializer):
         child=serializers.ChoiceField(["help"]), required=False, allow_null=True, help_text="`help`: what would help."
     )
 
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """What was given; null is the same as left out."""
-        return {name: value for name, value in self.validated_data.items() if value is not None}
+    def inputs(self, body: Any) -> dict[str, Any]:
+        """Return what was given, checked; null is the same as left out."""
+        return {name: value for name, value in self.run_validation(body).items() if value is not None}
+
+
+QUESTION = (
+    EstimateSerializer()
+)  # made once: DRF copies every field anew for each serializer, which costs as much as a plan
 
 
 class ModelSerializer(serializers.ModelSerializer):

@@ -46,9 +46,7 @@ class EstimateView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Plan one deployment: what vLLM would do, rank by rank, and why. Nothing is kept."""
-        question = serializers.EstimateSerializer(data=request.data)
-        question.is_valid(raise_exception=True)
-        return Response(answer(question.inputs))
+        return Response(answer(serializers.QUESTION.inputs(request.data)))
 
 
 class ListAndRead(WriteThrottled, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet):
@@ -178,7 +176,7 @@ class PlanViewSet(ListAndRead):
         body.is_valid(raise_exception=True)
         given = body.validated_data
         inputs = {name: value for name, value in given["inputs"].items() if value is not None}
-        parent = get_object_or_404(Plan, pk=given["parent"]) if given.get("parent") else None
+        parent = services.plan_numbered(given["parent"]) if given.get("parent") is not None else None
         row = services.plan_save(user=request.user, inputs=inputs, name=given["name"], parent=parent)
         return self.made(serializers.PlanDetailSerializer, row)
 
