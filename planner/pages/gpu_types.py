@@ -2,20 +2,18 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from planner import catalog
-from planner.core.errors import PlanningError
 from planner.filters import GpuTypeFilter
 from planner.forms import CsvForm, GpuTypeForm
 from planner.imports import gpu_types_import_csv
 from planner.models import GpuType, Origin
+from planner.pages.adding import csv_answer, form_answer
 from planner.pages.answer import SignedInRequest, answer, permitted
-from planner.pages.csv_upload import csv_answer
 from planner.pages.hosts import host_row
 from planner.pages.lists import listed, page_of, refuse_misread
 from planner.services import gpu_type_add
@@ -114,16 +112,15 @@ def _catalog_fact(fact: catalog.GpuFact) -> dict[str, Any]:
 @permitted("planner.add_gputype", act="add GPU types")
 def gpu_type_new(request: SignedInRequest) -> HttpResponse:
     """Add one GPU type by hand; what was typed stays when it is refused."""
-    form = GpuTypeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            gpu = gpu_type_add(user=request.user, **form.row)
-        except PlanningError as fault:
-            form.refuse(fault)
-        else:
-            messages.success(request, f"{gpu.name} is on the list.")
-            return redirect("gpu_type", slug=gpu.slug)
-    return _add_page(request, form=form, csv_form=CsvForm(), status=422 if form.errors else 200)
+    if request.method != "POST":
+        return _add_page(request, csv_form=CsvForm(), status=200)
+    return form_answer(
+        request,
+        GpuTypeForm(request.POST),
+        add=lambda form: gpu_type_add(user=request.user, **form.row),
+        done=lambda row: redirect("gpu_type", slug=row.slug),
+        again=lambda form: _add_page(request, form=form, csv_form=CsvForm(), status=422),
+    )
 
 
 @require_POST

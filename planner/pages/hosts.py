@@ -2,19 +2,17 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from planner.core.errors import PlanningError
 from planner.filters import HostFilter
 from planner.forms import CsvForm, HostForm
 from planner.imports import hosts_import_csv
 from planner.models import GpuType, Host
+from planner.pages.adding import csv_answer, form_answer
 from planner.pages.answer import SignedInRequest, answer, permitted
-from planner.pages.csv_upload import csv_answer
 from planner.pages.lists import listed, page_of, refuse_misread
 from planner.services import host_add
 
@@ -54,16 +52,15 @@ def host_detail(request: HttpRequest, pk: int, *, as_json: bool = False) -> Http
 @permitted("planner.add_host", act="add hosts")
 def host_new(request: SignedInRequest) -> HttpResponse:
     """Add one machine by hand; what was typed stays when it is refused."""
-    form = HostForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            host = host_add(user=request.user, **form.cleaned_data)
-        except PlanningError as fault:
-            form.refuse(fault)
-        else:
-            messages.success(request, f"{host.name} is on the list.")
-            return redirect("host", pk=host.pk)
-    return _add_page(request, form=form, csv_form=CsvForm(), status=422 if form.errors else 200)
+    if request.method != "POST":
+        return _add_page(request, csv_form=CsvForm(), status=200)
+    return form_answer(
+        request,
+        HostForm(request.POST),
+        add=lambda form: host_add(user=request.user, **form.cleaned_data),
+        done=lambda row: redirect("host", pk=row.pk),
+        again=lambda form: _add_page(request, form=form, csv_form=CsvForm(), status=422),
+    )
 
 
 @require_POST

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from planner import services
-from planner.core.errors import PlanningError
 from planner.forms import ModelByHandForm, ModelFromFileForm, ModelFromHubForm, PlannerForm
 from planner.models import ModelSpec, Origin
+from planner.pages.adding import form_answer
 from planner.pages.answer import SignedInRequest, answer, permitted
 
 FORMS = {"hub": ModelFromHubForm, "file": ModelFromFileForm, "hand": ModelByHandForm}
@@ -38,39 +37,30 @@ def from_hub(request: SignedInRequest) -> HttpResponse:
 @may_add
 def from_file(request: SignedInRequest) -> HttpResponse:
     """Take an uploaded or pasted config.json."""
-    return _added(
-        request,
-        "file",
-        lambda given: services.model_add_from_config(
-            user=request.user, name=given["name"], config=given["config"], source="", origin=Origin.UPLOAD
-        ),
-    )
+    return _added(request, "file", lambda given: _add_config(request, given, Origin.UPLOAD))
 
 
 @require_POST
 @may_add
 def by_hand(request: SignedInRequest) -> HttpResponse:
     """Take the figures that somebody typed."""
-    return _added(
-        request,
-        "hand",
-        lambda given: services.model_add_from_config(
-            user=request.user, name=given["name"], config=given["config"], source="", origin=Origin.HAND
-        ),
+    return _added(request, "hand", lambda given: _add_config(request, given, Origin.HAND))
+
+
+def _add_config(request: SignedInRequest, given: dict[str, Any], origin: str) -> ModelSpec:
+    return services.model_add_from_config(
+        user=request.user, name=given["name"], config=given["config"], source="", origin=origin
     )
 
 
 def _added(request: HttpRequest, way: str, add: Callable[[dict[str, Any]], ModelSpec]) -> HttpResponse:
-    form: PlannerForm = FORMS[way](request.POST, request.FILES, auto_id=f"{way}_%s")
-    if form.is_valid():
-        try:
-            model = add(form.cleaned_data)
-        except PlanningError as fault:
-            form.refuse(fault)
-        else:
-            messages.success(request, f"{model.name} is on the list.")
-            return redirect("model", slug=model.slug)
-    return _add_page(request, status=422, **{way: form})
+    return form_answer(
+        request,
+        FORMS[way](request.POST, request.FILES, auto_id=f"{way}_%s"),
+        add=lambda form: add(form.cleaned_data),
+        done=lambda row: redirect("model", slug=row.slug),
+        again=lambda form: _add_page(request, status=422, **{way: form}),
+    )
 
 
 def _add_page(request: HttpRequest, *, status: int = 200, **forms: PlannerForm) -> HttpResponse:

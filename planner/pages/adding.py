@@ -1,13 +1,37 @@
-"""A CSV upload as the pages take it: added, or the same form again with its text and every fault."""
+"""What somebody sends to be added: it is on the list, or its form comes back with what was typed and every fault."""
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from planner.forms import CsvForm
+from planner.core.errors import PlanningError
+from planner.forms import CsvForm, PlannerForm
 from planner.imports import Import
+
+Form = TypeVar("Form", bound=PlannerForm)
+
+
+def form_answer(
+    request: HttpRequest,
+    form: Form,
+    *,
+    add: Callable[[Form], Any],
+    done: Callable[[Any], HttpResponse],
+    again: Callable[[Form], HttpResponse],
+) -> HttpResponse:
+    """Add what a form holds and go where `done` leads, or show the form `again` with the faults beside their fields."""
+    if form.is_valid():
+        try:
+            row = add(form)
+        except PlanningError as fault:
+            form.refuse(fault)
+        else:
+            messages.success(request, f"{row} is on the list.")
+            return done(row)
+    return again(form)
 
 
 def csv_answer(
