@@ -1,6 +1,6 @@
 """The answer as plain data: the one document that the API, the command line and every page's `.json` share."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from planner.core import CORE_VERSION
@@ -84,10 +84,16 @@ def _gpu(question: Question) -> Document:
 
 
 def _engine(question: Question, answer: Estimate) -> Document:
-    resolved = asdict(answer.engine)
-    resolved["given"] = sorted(answer.engine.given)
+    resolved = {field.name: _listed(getattr(answer.engine, field.name)) for field in fields(answer.engine)}
     facts = question.facts
     return {"version": str(facts.version), "assumed_newest": facts.assumed_newest, **resolved}
+
+
+def _listed(value: object) -> object:
+    """Collections as JSON has them; a set in a fixed order."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _reason(reason: Reason) -> Document:
