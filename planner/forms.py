@@ -9,7 +9,7 @@ from planner.core.errors import BadInput, PlanningError
 from planner.core.units import bytes_from_gib
 from planner.core.words import flops_from_tera, rate_from_gb_per_second
 from planner.models import MOST_GPUS_PER_HOST, Confidence
-from planner.strict_json import read_json
+from planner.strict_json import float_or_text, read_json
 
 LARGEST_UPLOAD_BYTES = 2_000_000
 LARGEST_FIGURE = 1e9  # in the units of a datasheet; as bytes it still fits a database's integer
@@ -182,7 +182,7 @@ class ModelFromFileForm(PlannerForm):
 def _config(content: bytes, field: str) -> dict[str, Any]:
     if not content.strip():
         raise BadInput(field=field, message="nothing was given.", fix="choose the file, or paste its text")
-    config = read_json(content, field=field)
+    config = read_json(content, field=field, parse_float=float_or_text)
     if not isinstance(config, dict):
         raise BadInput(field=field, message="it is not a JSON object.", fix="give the text from { to }")
     return config

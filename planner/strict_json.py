@@ -1,7 +1,7 @@
 """JSON from strangers: read to the end or refused with the place of the fault, and safe to store in any database."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from planner.core.errors import BadInput
 
@@ -10,10 +10,10 @@ LARGEST_NUMBER = 10**40
 _TOO_DEEP = f"is nested more than {DEEPEST} levels deep."
 
 
-def read_json(data: bytes, *, field: str = "body") -> object:
+def read_json(data: bytes, *, field: str = "body", parse_float: Callable[[str], object] = float) -> object:
     """Return the value of UTF-8 JSON text; `Infinity` and `NaN`, which model configurations hold, come as text."""
     try:
-        value = json.loads(data.decode("utf-8-sig"), parse_constant=str)
+        value = json.loads(data.decode("utf-8-sig"), parse_constant=str, parse_float=parse_float)
     except UnicodeDecodeError as error:
         raise _bad(field, f"is not UTF-8 text (byte {error.start}).", "save it as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -24,6 +24,12 @@ def read_json(data: bytes, *, field: str = "body") -> object:
     except ValueError as error:
         raise _bad(field, "holds a number with thousands of digits.", "give a number of a usual size") from error
     return storable(value, field=field)
+
+
+def float_or_text(text: str) -> object:
+    """Return a number, or its text where it stands for infinity as `1e308` does in some model configurations."""
+    number = float(text)
+    return number if abs(number) < LARGEST_NUMBER else text
 
 
 def storable(value: object, *, field: str) -> object:

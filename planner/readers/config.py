@@ -6,9 +6,9 @@ from typing import Any
 
 from planner.core.engine import EngineArgs
 from planner.core.errors import BadInput
-from planner.strict_json import read_json
+from planner.strict_json import float_or_text, read_json
 
-LARGEST_CONFIG_BYTES = 2 * 1024 * 1024
+LARGEST_CONFIG_BYTES = 8 * 1024 * 1024  # quantised ones list millions of bytes of excluded layers
 ROPE_NAMES = ("rope_scaling", "rope_parameters")
 
 Config = Mapping[str, Any]
@@ -85,7 +85,7 @@ def _object(data: bytes, field: str) -> dict[str, Any]:
             message=f"{len(data):,} bytes are no model configuration; at most {LARGEST_CONFIG_BYTES:,} are read.",
             fix="give the config.json of a model, not its weights",
         )
-    value = read_json(data, field=field)
+    value = read_json(data, field=field, parse_float=float_or_text)
     if not isinstance(value, dict):
         raise BadInput(field=field, message="The file holds no JSON object.", fix="give the config.json of a model")
     return value

@@ -21,7 +21,7 @@ class Hub(BaseHTTPRequestHandler):
         "/quantised/model/resolve/main/config.json": json.dumps(CONFIG).encode(),
         "/quantised/model/resolve/main/hf_quant_config.json": b'{"quantization": {"quant_algo": "FP8"}}',
         "/broken/model/resolve/main/config.json": b'{"hidden_size": ',
-        "/huge/model/resolve/main/config.json": b" " * (3 << 20),
+        "/huge/model/resolve/main/config.json": b" " * (9 << 20),
         "/api/models/open/model": b'{"id": "open/model", "safetensors": {"parameters": {"BF16": 1000}, "total": 1000}}',
     }
     refusals: ClassVar[dict[str, tuple[int, str]]] = {

@@ -14,11 +14,10 @@ def overrides(flags: str, version: Version = NOW):
     return overrides_of(read_command(f"vllm serve m {flags}", version=version))
 
 
-def test_infinity_in_a_config_is_read_as_text():
-    assert read_config(b'{"time_step_limit": [0.0, Infinity], "hidden_size": 64}') == {
-        "time_step_limit": [0.0, "Infinity"],
-        "hidden_size": 64,
-    }
+@pytest.mark.parametrize("endless", ["Infinity", "1e+308", "1e999"])
+def test_infinity_in_a_config_is_read_as_text(endless):
+    data = f'{{"time_step_limit": [0.0, {endless}], "hidden_size": 64}}'.encode()
+    assert read_config(data) == {"time_step_limit": [0.0, endless], "hidden_size": 64}
 
 
 def test_the_quantisation_beside_a_config_becomes_part_of_it():
