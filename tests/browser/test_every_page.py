@@ -17,6 +17,7 @@ PAGES = [
     "/models",
     "/models/add",
     "/models/acme--small-llama",
+    "/models/acme--small-llama/fits",
     "/gpu-types",
     "/gpu-types/add",
     "/gpu-types/test-80gb",
@@ -24,6 +25,7 @@ PAGES = [
     "/hosts/add",
     "/hosts/{host}",
     "/techniques",
+    "/techniques?model=acme/small-llama&gpu=test-80gb&request=chat:1:900:200:64",
     "/account",
     "/nothing-is-here",
 ]
