@@ -18,4 +18,4 @@ class OneQueryBackend(ModelBackend):
             theirs = Permission.objects.filter(Q(user=user_obj) | Q(group__user=user_obj)).order_by()
             names = theirs.values_list("content_type__app_label", "codename")
             user_obj._perm_cache = {f"{label}.{codename}" for label, codename in names}  # type: ignore[attr-defined]
-        return user_obj._perm_cache  # type: ignore[attr-defined,no-any-return]
+        return user_obj._perm_cache  # type: ignore[attr-defined]

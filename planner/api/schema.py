@@ -29,6 +29,7 @@ PROBLEM = {
     "required": ["type", "title", "status", "detail"],
 }
 DOCUMENT = ref("Document")
+_READING = {"list": "List them, a page at a time.", "retrieve": "Read one."}
 _ALWAYS = {"401": "Nobody is signed in.", "403": "Not permitted, or no CSRF token with a session."}
 _WITH_BODY = {
     "400": "Something in the body is wrong.",
@@ -54,7 +55,12 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class Schema(AutoSchema):
-    """Adds the errors that any operation may answer with."""
+    """Adds the errors that any operation may answer with, and a line that says what it is for."""
+
+    def get_summary(self) -> str | None:
+        """Return what DRF's own actions are for, or the first line of what another says of itself."""
+        known = _READING.get(getattr(self.view, "action", ""))
+        return known or self.get_description().partition("\n")[0] or None
 
     def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
         said = super()._get_response_bodies(direction)

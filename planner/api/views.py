@@ -102,10 +102,12 @@ class FleetViewSet(ListAndRead):
     """Rows that people add, change and remove."""
 
     def create(self, request: Request) -> Response:
+        """Add one."""
         row = self.add(**self.given(self.serializer_class))
         return self.made(self.serializer_class, row)
 
     def partial_update(self, request: Request, **_: object) -> Response:
+        """Change one that people added; what is left out stays."""
         row = self.get_object()
         body = self.get_serializer(row, data=request.data, partial=True)
         body.is_valid(raise_exception=True)
@@ -113,6 +115,7 @@ class FleetViewSet(ListAndRead):
         return Response(self.get_serializer(changed).data)
 
     def destroy(self, request: Request, **_: object) -> Response:
+        """Remove one that people added and nothing needs."""
         services.row_remove(user=request.user, row=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 

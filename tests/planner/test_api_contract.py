@@ -16,7 +16,7 @@ from planner.wsgi import application
 from tests.factories import a_host, a_plan
 
 BOUNDED = settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,
