@@ -43,6 +43,7 @@ class Flag:
     lives: Span
     item_kind: str = "str"
     minimum: int | None = None
+    maximum: int | None = None
     suffixes: Span = Span()
     no_form: Span = Span()
     also: tuple[tuple[str, Span], ...] = ()
@@ -124,6 +125,7 @@ def _flag(row: Mapping[str, Any]) -> Flag:
         lives=_span([row["first"], row.get("gone")], first),
         item_kind=row.get("of", "str"),
         minimum=row.get("min"),
+        maximum=row.get("max"),
         suffixes=_span([row.get("suffix")], first),
         no_form=_span([row.get("no_form")], first),
         also=tuple((option, _span(releases, first)) for option, releases in row.get("also", {}).items()),

@@ -34,7 +34,7 @@ def read_value(flag: Flag, text: str, version: Version) -> Value:
         came = f" ({text} exists {elsewhere})" if elsewhere else ""
         raise bad_value(flag, text, f"one of {', '.join(allowed)}{came}")
     value = _READERS[flag.kind](flag, text, version)
-    _check_minimum(flag, text, value)
+    _check_bounds(flag, text, value)
     return value
 
 
@@ -43,7 +43,7 @@ def read_items(flag: Flag, words: list[str]) -> Value:
     if flag.item_kind == "int":
         sizes = tuple(_int(flag, word) for word in words)
         for word, size in zip(words, sizes, strict=True):
-            _check_minimum(flag, word, size)
+            _check_bounds(flag, word, size)
         return sizes
     if flag.item_kind == "float":
         return tuple(_float(flag, word) for word in words)
@@ -95,9 +95,13 @@ def bad_value(flag: Flag, text: str, allowed: str) -> BadInput:
     return BadInput(field=flag.name, message=f"{flag.option} does not take {shown!r}.", fix=f"give {allowed}")
 
 
-def _check_minimum(flag: Flag, text: str, value: Value) -> None:
-    if flag.minimum is not None and isinstance(value, int | float) and value < flag.minimum:
+def _check_bounds(flag: Flag, text: str, value: Value) -> None:
+    if not isinstance(value, int | float):
+        return
+    if flag.minimum is not None and value < flag.minimum:
         raise bad_value(flag, text, f"{flag.minimum} or more")
+    if flag.maximum is not None and value > flag.maximum:
+        raise bad_value(flag, text, f"{flag.maximum:,} or less")
 
 
 def _bounded(number: int) -> int | None:

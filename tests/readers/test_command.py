@@ -197,6 +197,7 @@ def test_a_flag_lives_in_its_own_release():
     [
         ("--max-num-seqs many", "max_num_seqs", "a whole number"),
         ("--max-num-seqs 0", "max_num_seqs", "1 or more"),
+        ("--max-num-seqs 3000000000", "max_num_seqs", "2,147,483,647 or less"),
         ("--gpu-memory-utilization nan", "gpu_memory_utilization", "a number"),
         ("--dtype int8", "dtype", "one of auto, half, float16, bfloat16, float, float32"),
         ("--tensor-parallel-size", "tensor_parallel_size", "a value after --tensor-parallel-size"),

@@ -46,18 +46,18 @@ EDGES = [
 
 def values_of(flag: Flag, version: Version) -> st.SearchStrategy[Any]:
     """Return values that the flag takes in this release, in the form that arguments keep."""
-    least = flag.minimum or 0
+    least, most = flag.minimum or 0, flag.maximum or 10**12
     if flag.choices_in(version):
         chosen = st.sampled_from(flag.choices_in(version))
         return chosen.map(int) if flag.kind == "int" else chosen
     by_kind: dict[str, st.SearchStrategy[Any]] = {
         "bool": st.booleans() if flag.no_form.holds(version) else st.just(True),
         "switch": st.just(True),
-        "int": st.integers(least, 10**12),
-        "size": st.integers(least, 10**12),
+        "int": st.integers(least, most),
+        "size": st.integers(least, most),
         "length": st.integers(1, 10**9) | (st.just("auto") if version >= Version(0, 14) else st.nothing()),
         "level": st.integers(0, 3),
-        "float": st.floats(least, 1e9, allow_nan=False).map(abs),
+        "float": st.floats(least, min(most, 10**9), allow_nan=False).map(abs),
         "json": st.dictionaries(st.text(max_size=4), JSON, max_size=3) | st.lists(JSON, max_size=2),
         "json_or_str": st.dictionaries(st.text(max_size=4), JSON, max_size=2) | WORDS,
         "optional_str": WORDS | st.just(True),
