@@ -1,9 +1,26 @@
 """Addresses of this room: every page, and the same with `.json` as data."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, register_converter
 
 from planner.pages import account, compare, gpu_types, home, hosts, model_add, models, plans, techniques, workbench
 from planner.pages.answer import page
+
+
+class OurSlug:
+    """A slug as `names.slug_of` makes them: nothing else can be the address of a row."""
+
+    regex = r"[a-z0-9._-]{1,200}"
+
+    def to_python(self, value: str) -> str:
+        """Return it as it stands."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return it as it stands."""
+        return value
+
+
+register_converter(OurSlug, "our_slug")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *page("", home.home, "home"),
@@ -13,12 +30,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("models/add/file", model_add.from_file, name="model_add_file"),
     path("models/add/hand", model_add.by_hand, name="model_add_hand"),
     *page("models", models.model_list, "models"),
-    *page("models/<str:slug>/fits", models.model_fits, "model_fits"),
-    *page("models/<str:slug>", models.model_detail, "model"),
+    *page("models/<our_slug:slug>/fits", models.model_fits, "model_fits"),
+    *page("models/<our_slug:slug>", models.model_detail, "model"),
     path("gpu-types/add", gpu_types.gpu_type_new, name="gpu_type_add"),
     path("gpu-types/import", gpu_types.gpu_type_import, name="gpu_type_import"),
     *page("gpu-types", gpu_types.gpu_type_list, "gpu_types"),
-    *page("gpu-types/<str:slug>", gpu_types.gpu_type_detail, "gpu_type"),
+    *page("gpu-types/<our_slug:slug>", gpu_types.gpu_type_detail, "gpu_type"),
     path("hosts/add", hosts.host_new, name="host_add"),
     path("hosts/import", hosts.host_import, name="host_import"),
     *page("hosts", hosts.host_list, "hosts"),
@@ -31,6 +48,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *page("techniques", techniques.technique_list, "techniques"),
     *page("account", account.account, "account"),
     path("account/tokens", account.token_new, name="token_add"),
-    path("account/tokens/<str:pk>/revoke", account.token_end, name="token_revoke"),
+    path("account/tokens/<our_slug:pk>/revoke", account.token_end, name="token_revoke"),
     path("account/password", account.password_change, name="password_change"),
 ]
