@@ -39,8 +39,7 @@ class _Parser(argparse.ArgumentParser):
         raise BadInput(field="arguments", message=f"{message}.", fix=f"write it as {EXAMPLE}")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own options; vLLM's follow after `--`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--json", action="store_true", help="answer with the JSON document that the API gives")
     add("--gpu", metavar="NAME", help="a catalog name (a100-sxm4-80gb) or what nvidia-smi prints")
@@ -95,11 +94,16 @@ def _own(argv: Sequence[str]) -> Sequence[str]:
     return argv[: list(argv).index("--")] if "--" in argv else argv
 
 
-def _options(argv: Sequence[str]) -> argparse.Namespace:
+def options_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command's own options, those before `--`."""
     parser = _Parser(prog="manage.py estimate", description=HELP, epilog=f"Example: {EXAMPLE}", allow_abbrev=False)
-    add_options(parser)
+    _add_options(parser)
+    return parser
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
     own = _own(argv)
-    options = parser.parse_args(own)
+    options = options_parser().parse_args(own)
     options.command += argv[len(own) + 1 :]
     if not options.gpu:
         raise BadInput(field="gpu", message="No GPU is named.", fix="give --gpu NAME, such as --gpu a100-sxm4-80gb")

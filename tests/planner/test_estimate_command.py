@@ -279,6 +279,13 @@ def test_it_needs_no_django_no_database_and_no_writable_home():
     assert done.stdout.splitlines()[-1] == "False", done.stderr
 
 
+def test_it_is_among_the_commands_that_help_explains():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "help", "estimate"], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert "--gpu-memory-gib" in done.stdout, done.stderr
+
+
 def test_a_fault_of_ours_is_one_line_and_exit_code_70(monkeypatch, capsys):
     from planner import estimate_command
 

@@ -2,17 +2,19 @@
 
 import sys
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand
 
-from planner.estimate_command import HELP, add_options, main
+from planner.estimate_command import HELP, main, options_parser
 
 
 class Command(BaseCommand):
-    help = HELP
-    requires_system_checks = ()
+    """Named here so that Django lists it; `manage.py` runs it before Django is loaded."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        add_options(parser)
+    help = HELP
+
+    def print_help(self, prog_name: str, subcommand: str) -> None:
+        """Show the command's own options; Django's have no place in it."""
+        options_parser().print_help()
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Exit codes are this command's contract, so it reads its own words and ends the process itself."""
