@@ -11,6 +11,7 @@ from planner.core.units import DTYPE_BYTES, GIB, gib
 LENGTH_WITHOUT_A_KEY = 2048
 DEFAULT_BLOCK_SIZE = 16
 MOST_RANKS = 1024
+MOST_CPU_CACHE_GIB = 1 << 20
 COUNTS = (
     "tensor_parallel_size",
     "pipeline_parallel_size",
@@ -165,7 +166,7 @@ def _kv_cache_memory_bytes(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> in
         return args.kv_cache_memory_bytes
     space = args.env("VLLM_CPU_KVCACHE_SPACE")
     if space is not None and space.isdigit() and int(space):
-        return int(space) * GIB
+        return min(int(space), MOST_CPU_CACHE_GIB) * GIB
     if args.kv_cache_memory_bytes is None and facts.cpu_default_kv_gib is not None:
         return facts.cpu_default_kv_gib * GIB
     return args.kv_cache_memory_bytes

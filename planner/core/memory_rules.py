@@ -1,5 +1,6 @@
 """Where a boot stops for want of memory: at the start, loading, profiling, sizing the cache, or capturing graphs."""
 
+import math
 from collections.abc import Sequence
 
 from planner.core.budget import StageBudget
@@ -11,6 +12,8 @@ from planner.core.layout import Layout
 from planner.core.slack import held_before_start_bytes
 from planner.core.terms import Reason
 from planner.core.units import in_gib, in_words
+
+LARGEST_SENSIBLE_UTILIZATION = 0.97
 
 
 def free_at_start_bytes(gpu: Gpu, layout: Layout, free_bytes: int | None) -> int:
@@ -102,13 +105,13 @@ def _oom(message: str, remedy: str) -> Reason:
 
 def _kv_reason(situation: Situation, plan: KvCachePlan) -> Reason:
     """vLLM `check_enough_kv_cache_memory`."""
-    utilization = f"raise --gpu-memory-utilization above {situation.args.gpu_memory_utilization:g}"
     if plan.refusal != "kv_one_request":
+        more = _more_cache(situation, plan.needed_bytes - plan.checked_bytes)
         return Reason(
             rule=plan.refusal,
             field="gpu_memory_utilization",
             message=f"nothing is left for the KV cache ({in_words(plan.checked_bytes)} after everything else).",
-            remedy=f"{utilization}, lower --max-num-batched-tokens or --max-num-seqs, or spread over more GPUs",
+            remedy=_any_of(*more, "lower --max-num-batched-tokens or --max-num-seqs", "spread over more GPUs"),
             level="does_not_fit",
         )
     longest = plan.estimated_max_model_len
@@ -120,9 +123,29 @@ def _kv_reason(situation: Situation, plan: KvCachePlan) -> Reason:
             f"one request of {plan.max_model_len:,} tokens needs {in_words(plan.needed_bytes)} of KV cache and "
             f"{in_words(plan.checked_bytes)} are there; at most {longest:,} tokens would fit."
         ),
-        remedy=f"{shorter}, {utilization}, or use --kv-cache-dtype fp8",
+        remedy=_any_of(shorter, *_more_cache(situation, plan.needed_bytes - plan.checked_bytes), *_smaller(situation)),
         level="does_not_fit",
     )
+
+
+def _any_of(*remedies: str) -> str:
+    return ", or ".join(remedies)
+
+
+def _more_cache(situation: Situation, missing_bytes: int) -> tuple[str, ...]:
+    """The flag that sizes the cache here, with the least value that would do; none where no share is left to raise."""
+    args = situation.args
+    if args.num_gpu_blocks_override is not None:
+        return ("raise or drop --num-gpu-blocks-override",)
+    if args.kv_cache_memory_bytes is not None:
+        return (f"use --kv-cache-memory-bytes {args.kv_cache_memory_bytes + missing_bytes} or more",)
+    least = math.ceil(100 * (args.gpu_memory_utilization + missing_bytes / situation.gpu.total_bytes)) / 100
+    return (f"raise --gpu-memory-utilization to {least:g}",) if least <= LARGEST_SENSIBLE_UTILIZATION else ()
+
+
+def _smaller(situation: Situation) -> tuple[str, ...]:
+    able = situation.args.kv_element_bytes > 1 and not situation.gpu.below(8)
+    return ("use --kv-cache-dtype fp8",) if able else ()
 
 
 def _graph_capture(situation: Situation, stage: StageBudget) -> Reason | None:

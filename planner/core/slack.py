@@ -10,7 +10,7 @@ from planner.core.budget import StageBudget
 from planner.core.calibration import Situation
 from planner.core.engine import Version
 from planner.core.layout import Layout
-from planner.core.units import GIB, MIB, cdiv, gib, in_gib, round_up
+from planner.core.units import GIB, MIB, cdiv, in_gib, round_up
 
 CONTEXT_BYTES = int(0.51 * GIB)
 CONTEXT_AND_NCCL_BYTES = int(1.53 * GIB)
@@ -133,11 +133,17 @@ def _sentence(verdict: str, outside: int, needed: int, high: int) -> str:
 
 
 def _remedies(situation: Situation, verdict: str, missing_bytes: int, total_bytes: int) -> tuple[str, ...]:
-    if verdict == "ample":
-        return ()
-    lower = max(0.05, situation.args.gpu_memory_utilization - gib(missing_bytes) / gib(total_bytes))
-    remedies = [f"--gpu-memory-utilization {int(lower * 100) / 100:g}"]
+    room = total_bytes // 20 if verdict == "ample" else missing_bytes
+    remedies = [_smaller_pool(situation, room, total_bytes)]
     if situation.args.cudagraph_mode != "NONE" and situation.facts.cuda_graphs != "inside":
         remedies.append("fewer graphs: --max-num-seqs lower, or --enforce-eager (slower decoding)")
     remedies.append("a load test of the real burst before production")
     return tuple(remedies)
+
+
+def _smaller_pool(situation: Situation, room_bytes: int, total_bytes: int) -> str:
+    args = situation.args
+    if args.kv_cache_memory_bytes is not None:
+        return f"--kv-cache-memory-bytes {max(0, args.kv_cache_memory_bytes - room_bytes)}"
+    lower = max(0.05, args.gpu_memory_utilization - room_bytes / total_bytes)
+    return f"--gpu-memory-utilization {int(lower * 100 + 1e-9) / 100:g}"

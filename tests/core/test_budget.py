@@ -121,6 +121,21 @@ class TestCpuPlatform:
         assert (answer.verdict, answer.reasons[0].rule) == ("does_not_fit", "cpu_startup_mem")
 
 
+class TestRemedies:
+    def test_a_cache_sized_by_its_own_flag_is_raised_by_it(self):
+        """64 blocks of 131,072 B and the null block are needed for 8,192 tokens; 15 are given."""
+        remedy = estimate(ask(TINY, LAPTOP, kv_cache_memory_bytes=15 * 131072)).reasons[0].remedy
+        assert f"--kv-cache-memory-bytes {65 * 131072}" in remedy
+        assert estimate(ask(TINY, LAPTOP, kv_cache_memory_bytes=65 * 131072)).verdict == "fits"
+
+    def test_a_share_that_would_do_is_named_and_does(self):
+        tight = {"config": {**LLAMA_3_8B, "max_position_embeddings": 131072}, "device": H100.with_total(40 * GIB)}
+        reason = estimate(ask(**tight, gpu_memory_utilization=0.7)).reasons[0]
+        share = float(reason.remedy.partition("raise --gpu-memory-utilization to ")[2].split(",")[0])
+        assert reason.rule == "kv_one_request"
+        assert estimate(ask(**tight, gpu_memory_utilization=share)).verdict == "fits"
+
+
 class TestWhereABootStops:
     def test_weights_that_exceed_the_device(self):
         """70.55 billion parameters x 2 B are 131 GiB."""
