@@ -1,5 +1,6 @@
 """The estimate's document as OpenAPI components, taken from the arithmetic's own types so that the two cannot part."""
 
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -25,7 +26,8 @@ def document_components() -> dict[str, Schema]:
     term, engine = parts["Term"], parts.pop("ResolvedArgs")
     _add(term, exact={"type": "boolean"})
     _add(engine, version=_TEXT, assumed_newest={"type": "boolean"})
-    return {**parts, "Engine": engine, "Rank": _RANK, "KvCache": _KV_CACHE, "Change": _CHANGE, "Document": _DOCUMENT}
+    ours = {"Engine": engine, "Rank": _RANK, "KvCache": _KV_CACHE, "Change": _CHANGE, "Document": _DOCUMENT}
+    return {**parts, **deepcopy(ours)}  # the maker of the schema changes what it is given
 
 
 def _add(component: Schema, **properties: Schema) -> None:

@@ -1,5 +1,6 @@
 """What the OpenAPI schema says beyond what the views say themselves."""
 
+from copy import deepcopy
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -87,5 +88,5 @@ def _problem(description: str) -> dict[str, Any]:
 
 def with_shared_components(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Add the components that views refer to by name."""
-    result["components"]["schemas"] |= {"Problem": PROBLEM, **document_components()}
+    result["components"]["schemas"] |= {"Problem": deepcopy(PROBLEM), **document_components()}
     return result

@@ -41,7 +41,7 @@ schema.app = application
 
 
 @pytest.fixture
-def token(alice, monkeypatch):
+def token(alice, monkeypatch, wsgi):
     """Alice's token, with rows to find, no way to the hub and no limit of requests."""
     a_host(alice, gpu_type=a_plan(alice) and "test-80gb")
     monkeypatch.setattr(hub, "fetch_model", _unreachable)

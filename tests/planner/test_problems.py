@@ -7,7 +7,6 @@ import pytest
 from rest_framework.test import APIClient
 
 from planner.api.parsers import LARGEST_BODY_BYTES
-from planner.wsgi import application
 from tests.factories import api_of
 
 ESTIMATE = "/api/v1/estimate"
@@ -157,7 +156,7 @@ def test_a_body_that_is_too_large_is_a_413(alice):
 
 @pytest.mark.parametrize("charset", ["base64", "bz2_codec", "nonsense", "utf-16", "\x00"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_strange_charset_in_the_header_breaks_nothing(db, method, charset):
+def test_a_strange_charset_in_the_header_breaks_nothing(wsgi, method, charset):
     """Django's test client fails on it as Django itself does, so this speaks WSGI."""
     answered = []
     environ = {
@@ -167,7 +166,7 @@ def test_a_strange_charset_in_the_header_breaks_nothing(db, method, charset):
     }
     environ |= {"PATH_INFO": PLANS, "HTTP_HOST": "localhost", "wsgi.input": BytesIO(b"{}"), "CONTENT_LENGTH": "2"}
     setup_testing_defaults(environ)
-    application(environ, lambda status, _headers: answered.append(status))
+    wsgi(environ, lambda status, _headers: answered.append(status))
     assert answered == ["401 Unauthorized"]
 
 
