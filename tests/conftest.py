@@ -5,7 +5,7 @@ Rows are made by the plain functions of `tests.factories`. It is imported late: 
 
 import pytest
 
-from tests.programs import pytest_collection_modifyitems, pytest_terminal_summary
+from tests.collecting import pytest_collection_modifyitems, pytest_terminal_summary
 
 __all__ = ["pytest_collection_modifyitems", "pytest_terminal_summary"]
 

@@ -1,4 +1,7 @@
-"""Tests that need a program this machine lacks: left out with a word about it, but never where CI runs."""
+"""Which tests run here and in which order.
+
+A test that needs a program this machine lacks is left out with a word about it, but never where CI runs.
+"""
 
 import os
 import shutil
@@ -19,9 +22,17 @@ left_out: dict[str, int] = {}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what cannot run here; in CI it runs and fails, so that green means all of it."""
-    if os.environ.get("CI"):
-        return
+    # Tests with a server empty the database after them, the groups of the migrations too: they come after all others.
+    items.sort(key=needs_a_server)
+    if not os.environ.get("CI"):
+        leave_out_what_cannot_run(config, items)
+
+
+def needs_a_server(item: pytest.Item) -> bool:
+    return not {"live_server", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def leave_out_what_cannot_run(config: pytest.Config, items: list[pytest.Item]) -> None:
     for marker, (program, is_there) in NEEDED.items():
         needing = [item for item in items if item.get_closest_marker(marker)]
         if needing and not is_there():
