@@ -166,7 +166,6 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["planner.api.throttles.ScopedCountThrottle"],
     "DEFAULT_THROTTLE_RATES": {"estimate": "12000/min", "write": "120/min", "run": "30/min"},
     "EXCEPTION_HANDLER": "planner.api.problems.problem_response",
-    "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "vLLM Planner",

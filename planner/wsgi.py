@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from planner.charset import with_text_charset
+from planner.request_headers import with_checked_headers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "planner.settings")
-application = with_text_charset(get_wsgi_application())
+application = with_checked_headers(get_wsgi_application())

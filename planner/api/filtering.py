@@ -7,15 +7,16 @@ from django_filters.rest_framework import DjangoFilterBackend
 from planner.core.errors import BadInput
 from planner.faults import BadInputs
 
-PAGING = ("page", "page_size")
+READ_ELSEWHERE = ("page", "page_size", "format")
 
 
 class StrictFilterBackend(DjangoFilterBackend):
     """Refuses parameters that no filter reads."""
 
     def filter_queryset(self, request, queryset, view):
-        known = [*view.filterset_class.base_filters, *PAGING] if getattr(view, "filterset_class", None) else None
-        if known and (faults := [_unknown(name, known) for name in request.query_params if name not in known]):
+        filters = getattr(view, "filterset_class", None)
+        known = [*filters.base_filters, *READ_ELSEWHERE] if filters else list(request.query_params)
+        if faults := [_unknown(name, known) for name in request.query_params if name not in known]:
             raise BadInputs(faults)
         return super().filter_queryset(request, queryset, view)
 

@@ -167,3 +167,11 @@ def test_lists_come_in_pages(alice):
     answer = api_of(alice).get(MODELS, {"page_size": 2, "page": 2}).json()
     assert answer["count"] == 3
     assert [row["name"] for row in answer["results"]] == ["acme/model-2"]
+
+
+def test_of_two_who_take_a_name_at_the_same_moment_the_second_is_told(alice, monkeypatch):
+    a_model(alice)
+    monkeypatch.setattr(ModelSpec, "full_clean", lambda *_: None)  # as if the first row had come after the check
+    found = errors(api_of(alice).post(MODELS, {"name": "acme/small-llama", "config": a_config()}, format="json"))
+    assert "a moment ago" in found["name"]
+    assert ModelSpec.objects.count() == 1

@@ -1,5 +1,6 @@
 """Errors of the API: always problem+json, naming the field and the fix; never a 500."""
 
+import json
 from io import BytesIO
 from wsgiref.util import setup_testing_defaults
 
@@ -158,16 +159,23 @@ def test_a_body_that_is_too_large_is_a_413(alice):
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_strange_charset_in_the_header_breaks_nothing(wsgi, method, charset):
     """Django's test client fails on it as Django itself does, so this speaks WSGI."""
+    status, _ = spoken(wsgi, method, b"{}", CONTENT_TYPE=f"application/json; charset={charset}", CONTENT_LENGTH="2")
+    assert status == "401 Unauthorized"
+
+
+def test_a_body_without_a_length_is_a_411_and_not_taken_for_an_empty_one(wsgi):
+    status, body = spoken(wsgi, "POST", b"{}", CONTENT_TYPE="application/json", HTTP_TRANSFER_ENCODING="chunked")
+    assert status == "411 Length Required"
+    assert "Content-Length" in json.loads(body)["fix"]
+
+
+def spoken(wsgi, method, body, **headers):
     answered = []
-    environ = {
-        "CONTENT_TYPE": f"application/json; charset={charset}",
-        "QUERY_STRING": "search=x",
-        "REQUEST_METHOD": method,
-    }
-    environ |= {"PATH_INFO": PLANS, "HTTP_HOST": "localhost", "wsgi.input": BytesIO(b"{}"), "CONTENT_LENGTH": "2"}
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": PLANS, "QUERY_STRING": "search=x", "HTTP_HOST": "localhost"}
+    environ |= {"wsgi.input": BytesIO(body), **headers}
     setup_testing_defaults(environ)
-    wsgi(environ, lambda status, _headers: answered.append(status))
-    assert answered == ["401 Unauthorized"]
+    parts = wsgi(environ, lambda status, _headers: answered.append(status))
+    return answered[0], b"".join(parts)
 
 
 def test_asking_for_a_format_that_is_not_there_is_a_406(alice):
@@ -178,3 +186,16 @@ def test_a_session_needs_its_csrf_token_to_write(alice):
     browser = APIClient(enforce_csrf_checks=True)
     browser.force_login(alice)
     assert "CSRF" in problem(browser.post(ESTIMATE, {"gpu": "x"}, format="json"), 403)["detail"]
+
+
+def test_the_schema_comes_as_json_to_who_asks_for_it(bob):
+    api = api_of(bob)
+    by_address = api.get("/api/v1/schema?format=json")
+    by_header = api.get("/api/v1/schema", headers={"Accept": "application/json"})
+    assert by_address.json() == by_header.json()
+    assert by_header.json()["info"]["title"] == "vLLM Planner"
+
+
+def test_a_list_may_be_asked_for_as_json_and_as_nothing_else(bob):
+    assert api_of(bob).get(f"{PLANS}?format=json").status_code == 200
+    problem(api_of(bob).get(f"{PLANS}?format=xml"), 404)
