@@ -65,6 +65,7 @@ class EngineFacts:
     cuda_graphs: str
     measures_by_mem_get_info: bool
     withholds_null_block: bool
+    override_counts_as_memory: bool = True
     kv_size_is_relative_to_length: bool
     concurrency_is_tokens_over_length: bool
     states_estimated_max_model_len: bool

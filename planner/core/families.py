@@ -130,6 +130,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             positions=Positions.LEARNED,
             mask_buffer=True,
             mlp_whole_in_transformers=True,
+            both_ends_everywhere=True,
             transformers_since="0.25",
         ),
         "GPTNeoXForCausalLM": Family(
@@ -141,6 +142,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             norm_vectors=2,
             kv_heads=KvHeads.MULTI_HEAD,
             free_head_dim=False,
+            both_ends_everywhere=True,
             transformers_since="0.32",
         ),
         "BloomForCausalLM": Family(
@@ -186,6 +188,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             free_head_dim=False,
             head_bias=True,
             head_bias_in_transformers=False,
+            both_ends_everywhere=True,
             transformers_since="0.32",
         ),
         "Phi3ForCausalLM": Family(model_type="phi3", free_head_dim=True),
@@ -198,6 +201,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="attention_bias",
             norm_vectors=0,
             free_head_dim=False,
+            both_ends_everywhere=True,
             transformers_since="0.26",
         ),
         "Olmo2ForCausalLM": Family(
@@ -206,6 +210,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="attention_bias",
             qk_norm=QkNorm.ALL_HEADS,
             free_head_dim=False,
+            both_ends_everywhere=True,
             transformers_since="0.26",
         ),
         "StableLmForCausalLM": Family(
@@ -223,6 +228,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="use_bias",
             mlp_bias="use_bias",
             norm_vectors=2,
+            both_ends_everywhere=True,
             transformers_since="0.25",
         ),
         "CohereForCausalLM": Family(

@@ -48,7 +48,7 @@ class Family:
     """One architecture as vLLM builds it.
 
     `names` gives the config.json spelling of canonical names. `norm_vectors` counts the vectors of one norm (weight,
-    bias). `both_ends_everywhere`: vLLM builds the embedding, the final norm and the head on every pipeline stage.
+    bias). `both_ends_everywhere`: vLLM's own class builds embedding, final norm and head on every pipeline stage.
     `transformers_since` is the first release seen to serve it through the Transformers modelling backend, `first` and
     `last` the releases that serve it at all ("" where that is every planned one).
     """

@@ -55,12 +55,8 @@ class KvCachePlan:
 class _StageFit:
     stage: int
     bytes_per_block: int
-    available_bytes: int
+    num_blocks: int
     checked_bytes: int
-
-    @property
-    def num_blocks(self) -> int:
-        return max(0, self.available_bytes) // self.bytes_per_block
 
     @property
     def blocks_for_one_request(self) -> int:
@@ -104,13 +100,15 @@ def kv_cache_plan(
 
 
 def _stage_fit(index: int, stage: StageKv, block_size: int, facts: EngineFacts, override: int | None) -> _StageFit:
+    """An override is the number of blocks; the check of one request sees it as memory only since 0.20.1."""
     bytes_per_block = stage.bytes_per_token * block_size
-    available_bytes = stage.available_bytes if override is None else override * bytes_per_block
+    seen = override if facts.override_counts_as_memory else None
+    available_bytes = stage.available_bytes if seen is None else seen * bytes_per_block
     withheld_bytes = bytes_per_block if facts.withholds_null_block else 0
     return _StageFit(
         stage=index,
         bytes_per_block=bytes_per_block,
-        available_bytes=available_bytes,
+        num_blocks=max(0, available_bytes) // bytes_per_block if override is None else override,
         checked_bytes=available_bytes - withheld_bytes,
     )
 

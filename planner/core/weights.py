@@ -81,7 +81,8 @@ class _Part:
 
 
 def _rank(model: Model, layout: Layout, pp_stage: int, dtype: str, version: Version | None) -> _Rank:
-    everywhere = model.both_ends_everywhere
+    by_transformers = model.is_served_by_transformers(version)
+    everywhere = model.both_ends_everywhere and not by_transformers
     return _Rank(
         model=model,
         tp=layout.tensor_parallel_size,
@@ -91,7 +92,7 @@ def _rank(model: Model, layout: Layout, pp_stage: int, dtype: str, version: Vers
         is_last=everywhere or layout.is_last(pp_stage),
         dtype=dtype,
         element_bytes=DTYPE_BYTES[dtype],
-        by_transformers=model.is_served_by_transformers(version),
+        by_transformers=by_transformers,
     )
 
 

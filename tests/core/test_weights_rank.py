@@ -91,6 +91,16 @@ def test_older_families_build_both_ends_on_every_stage():
     assert "embedding" in dict(weights(FAMILIES["gpt2"], pp=3, stage=1).parts)
 
 
+@pytest.mark.parametrize(("name", "minor"), [("gpt_neox", 32), ("phi", 32), ("olmo2", 26), ("starcoder2", 25)])
+def test_some_families_did_so_until_the_transformers_backend_took_them(name, minor):
+    """Asked of vLLM 0.31, 0.25 and 0.24: their middle stage holds the embedding, that of the next release does not."""
+    before, after = (
+        dict(weights(FAMILIES[name], tp=2, pp=3, stage=1, version=Version(0, release)).parts)
+        for release in (minor - 1, minor)
+    )
+    assert ("embedding" in before, "embedding" in after) == (True, False)
+
+
 def test_the_rope_table_is_whole_on_every_rank():
     """131,072 positions x 128 cosines and sines x 2 B, and four fp32 scales for each of 32 layers."""
     assert weights(LLAMA_31_8B, tp=8).buffer_bytes == 131072 * 128 * 2 + 32 * 16
