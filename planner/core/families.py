@@ -280,8 +280,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="attention_bias",
             mlp_bias="mlp_bias",
             window_flag="use_sliding_window",
-            transformers_since="0.10",
-            first="0.10",
+            transformers_since="0.10.1",
+            first="0.10.1",
         ),
         "ArceeForCausalLM": Family(
             model_type="arcee",
@@ -307,7 +307,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             first="0.10.2",
         ),
         "Ernie4_5ForCausalLM": Family(
-            model_type="ernie4_5", qkv_bias=_LLAMA_BIAS, mlp_bias="mlp_bias", first="0.10", unplanned_if=("use_bias",)
+            model_type="ernie4_5", qkv_bias=_LLAMA_BIAS, mlp_bias="mlp_bias", first="0.10.1", unplanned_if=("use_bias",)
         ),
         "HyperCLOVAXForCausalLM": Family(
             model_type="hyperclovax",
@@ -336,7 +336,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             mlp_bias="mlp_bias",
             norm_vectors=2,
             transformers_since="0.32",
-            first="0.14",
+            first="0.13",
         ),
     }
 )
