@@ -22,7 +22,7 @@ from planner.inputs import count_of, gib_of, request_classes
 from planner.query import request_from_text
 from planner.questions import ask
 from planner.readers.command import read_command
-from planner.readers.config import read_config
+from planner.readers.config import LARGEST_CONFIG_BYTES, read_config
 
 EXIT_CODES = {"fits": 0, "does_not_fit": 1, "refused": 1, "unknown": 3}
 BAD_INPUT, INTERNAL_FAULT, INTERRUPTED = 2, 70, 130
@@ -147,10 +147,16 @@ def _config_at(path: Path) -> dict[str, Any]:
     file = path / "config.json" if path.is_dir() else path
     beside = file.with_name("hf_quant_config.json")
     try:
-        return read_config(file.read_bytes(), quantization=beside.read_bytes() if beside.is_file() else None)
+        return read_config(_head(file), quantization=_head(beside) if beside.is_file() else None)
     except OSError as error:
         message = f"{file} cannot be read ({error.strerror})."
         raise BadInput(field="config", message=message, fix="give a config.json or a folder with one") from None
+
+
+def _head(file: Path) -> bytes:
+    """No more than tells that a file is too large: what is named may have no end."""
+    with file.open("rb") as opened:
+        return opened.read(LARGEST_CONFIG_BYTES + 1)
 
 
 def _config_from_hub(model: str, missing: Unknown) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from planner.core.model import Model
 from planner.core.units import bytes_from_gib
 
 OLDEST = Version(0, 8, 5)
+AUTO_LENGTH = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ def engine_args(boot: Boot) -> EngineArgs:
         pipeline_parallel_size=boot.pp,
         data_parallel_size=boot.dp,
         gpu_memory_utilization=boot.utilization,
-        max_model_len=boot.max_model_len,
+        max_model_len="auto" if boot.max_model_len == AUTO_LENGTH else boot.max_model_len,
         max_num_seqs=boot.max_num_seqs,
         max_num_batched_tokens=boot.max_num_batched_tokens,
         kv_cache_dtype=None if boot.kv_cache_dtype in auto else boot.kv_cache_dtype,

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from planner.catalog.boots import Boot, PerRank
+from planner.catalog.boots import Boot, PerRank, read_fact
 from planner.core.engine import Version
 from planner.core.errors import BadInput
 
@@ -45,6 +46,7 @@ _CONSUMED_SINCE = Version(0, 27, 1)
 _ENVIRONMENT = re.compile(r"(VLLM_\w+)=(\S+)")
 _FREE = re.compile(r"[Ff]ree memory(?: on device \S+)? \(?([\d.]+)/([\d.]+) GiB|free at (?:start|boot) ([\d.]+)")
 _OVERRIDE = re.compile(r"num[-_]gpu[-_]blocks[-_]override[= ](\d+)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _OFFLINE = re.compile(r"LLM\(|vllm bench (?:throughput|latency)")
 
 
@@ -71,7 +73,7 @@ def _read_line(line: str, where: str) -> Boot:
         raise BadInput(
             field="paths", message=f"{where} is not JSON ({fault.msg}).", fix="give one boot a line"
         ) from None
-    if not isinstance(row, dict) or not row.get("outcome") or not isinstance(row.get("observed"), dict):
+    if not isinstance(row, dict) or not row.get("outcome") or not isinstance(row.get("observed") or {}, dict):
         raise BadInput(
             field="paths",
             message=f"{where} is not a boot: `observed` and `outcome` are needed.",
@@ -82,7 +84,7 @@ def _read_line(line: str, where: str) -> Boot:
 
 def boot_from_row(row: Mapping[str, Any]) -> Boot:
     """Return one row as a Boot: what the row infers fills gaps and is marked as assumed."""
-    observed, inferred = row["observed"], row.get("inferred") or {}
+    observed, inferred = row.get("observed") or {}, row.get("inferred") or {}
     asked, assumed = _asked(row, inferred)
     tokens = "storable_tokens" if row["outcome"] == "refused" else "kv_tokens"
     facts: dict[str, Any] = {
@@ -95,8 +97,8 @@ def boot_from_row(row: Mapping[str, Any]) -> Boot:
         **asked,
         **_flags(row),
         **_measured(row, observed, inferred, str(asked.get("vllm", ""))),
-        **{name: observed[key] for key, name in _COUNTS.items() if observed.get(key) is not None},
-        tokens: observed.get("kv_cache_tokens"),
+        **{name: _fact(name, observed.get(key)) for key, name in _COUNTS.items()},
+        tokens: _fact(tokens, observed.get("kv_cache_tokens")),
     }
     return Boot(**facts)
 
@@ -109,12 +111,26 @@ def _asked(row: Mapping[str, Any], inferred: Mapping[str, Any]) -> tuple[dict[st
         if inferred.get(key) is not None and (value is None or key == "gpu"):
             value = inferred[key]
             assumed.add(name)
-        if value is not None:
-            asked[name] = value
+        fact = _fact(name, value)
+        if fact is not None:
+            asked[name] = fact
     for name in ("vllm", "gpu", "model"):
         if name in assumed:
             asked[name] = re.sub(r"\s*\(.*", "", str(asked[name]))
     return asked, frozenset(assumed)
+
+
+def _fact(name: str, value: Any) -> Any:
+    """A value as its field in `Boot` takes it: equal ones of a list are one, numbers may come as text; else None."""
+    values = value if isinstance(value, list) else [value]
+    distinct = {str(part) for part in values if part is not None}
+    if len(distinct) != 1:
+        return None
+    text = distinct.pop()
+    for spelling in (text.lower() if text in ("True", "False") else text, text.removesuffix(".0")):
+        with suppress(ValueError):
+            return read_fact(name, spelling)
+    return None
 
 
 def _text(row: Mapping[str, Any]) -> str:
@@ -159,7 +175,8 @@ def _failure(row: Mapping[str, Any]) -> str:
 def _per_rank(value: Any) -> PerRank:
     if value is None:
         return ()
-    return tuple(float(part) for part in (value if isinstance(value, list) else [value]) if part is not None)
+    parts = value if isinstance(value, list) else [value]
+    return tuple(float(part) for part in parts if part is not None and _NUMBER.fullmatch(str(part)))
 
 
 def _measured(

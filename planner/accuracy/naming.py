@@ -12,6 +12,7 @@ _RELEASE = re.compile(r"v?(\d+\.\d+)(?:\.(\d+|x))?((?:\.?(?:rc|dev|post|a|b)\d+)
 _IGNORED_WORDS = frozenset(
     {"nvidia", "geforce", "gpu", "blackwell", "server", "workstation", "edition", "ada", "laptop"}
 )
+_HOW_MANY = re.compile(r"^\s*\d+\s*[x×*]\s*|\s*[x×*]\s*\d+\s*$", re.IGNORECASE)
 _SIZE_WORD = re.compile(r"\d+gb?")
 _VARIANTS = re.compile(r"-(instruct|chat|it|base|hf)$")
 _QUANTISED = re.compile(
@@ -82,7 +83,7 @@ def resolve_gpu(
     The logged total decides between sizes of one card, SXM is taken before PCIe. Raises Unknown when nothing in the
     catalog has the name's words.
     """
-    name = re.sub(r"\s*\(.*", "", text)
+    name = _HOW_MANY.sub("", re.sub(r"\s*\(.*", "", text))
     missing: PlanningError
     try:
         return find(name), False

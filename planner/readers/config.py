@@ -82,7 +82,7 @@ def _object(data: bytes, field: str) -> dict[str, Any]:
     if len(data) > LARGEST_CONFIG_BYTES:
         raise BadInput(
             field=field,
-            message=f"{len(data):,} bytes are no model configuration; at most {LARGEST_CONFIG_BYTES:,} are read.",
+            message=f"more than {LARGEST_CONFIG_BYTES:,} bytes are no model configuration.",
             fix="give the config.json of a model, not its weights",
         )
     value = read_json(data, field=field, parse_float=float_or_text)

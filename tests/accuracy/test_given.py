@@ -84,7 +84,7 @@ def test_a_file_is_read_line_by_line(tmp_path):
     ("content", "says"),
     [
         ("{", "line 1 is not JSON"),
-        ('{"outcome": "ok"}', "line 1 is not a boot"),
+        ('{"outcome": "ok", "observed": 5}', "line 1 is not a boot"),
         ('{"observed": {}}', "line 1 is not a boot"),
         ("[1]", "line 1 is not a boot"),
     ],
@@ -99,3 +99,25 @@ def test_a_line_that_is_no_boot_is_named(tmp_path, content, says):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
         read_boots(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("written", "field", "read"),
+    [
+        ({"tp": "2"}, "tp", 2),
+        ({"tp": 2.0}, "tp", 2),
+        ({"tp": [2, 2]}, "tp", 2),
+        ({"tp": [1, 2]}, "tp", None),
+        ({"gpu": ["H100 80GB", "H100 80GB"]}, "gpu", "H100 80GB"),
+        ({"gpu_memory_utilization": "0.9"}, "utilization", 0.9),
+        ({"enforce_eager": "True"}, "enforce_eager", True),
+        ({"max_num_seqs": "many"}, "max_num_seqs", None),
+        ({"vllm_version": "0.19.0"}, "vllm", "0.19.0"),
+    ],
+)
+def test_values_are_read_as_people_write_them(written, field, read):
+    assert getattr(boot_from_row({**ROW, **written}), field) == read
+
+
+def test_a_row_that_observed_nothing_is_a_boot_all_the_same():
+    assert boot_from_row({**ROW, "observed": None}).available_kv_gib == ()

@@ -27,7 +27,16 @@ def test_a_version_text_starts_with_its_release(text, release):
 
 
 @pytest.mark.parametrize(
-    "name", ["H100 80GB", "H100", "NVIDIA H100 80GB HBM3", "h100-sxm5-80gb", "H100 80GB (a3-highgpu-1g)"]
+    "name",
+    [
+        "H100 80GB",
+        "H100",
+        "NVIDIA H100 80GB HBM3",
+        "h100-sxm5-80gb",
+        "H100 80GB (a3-highgpu-1g)",
+        "2x H100 80GB",
+        "H100 × 8",
+    ],
 )
 def test_a_gpu_is_found_by_what_people_call_it(name):
     gpu, _ = resolve_gpu(name, None, catalog.gpus(), catalog.find_gpu)
