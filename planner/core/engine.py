@@ -66,6 +66,7 @@ class EngineFacts:
     measures_by_mem_get_info: bool
     withholds_null_block: bool
     override_counts_as_memory: bool = True
+    checks_whole_model: bool = False
     kv_size_is_relative_to_length: bool
     concurrency_is_tokens_over_length: bool
     states_estimated_max_model_len: bool

@@ -1,7 +1,7 @@
 """vLLM's KV-cache planning for full attention: bytes -> blocks -> tokens and concurrency, version by version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.core.engine import EngineFacts
 from planner.core.units import cdiv
@@ -79,12 +79,13 @@ def kv_cache_plan(
     `check_enough_kv_cache_memory` (0.8.5 to 0.32), `v1.core.kv_cache_planning` (0.33).
     """
     fits = [_stage_fit(i, s, block_size, facts, num_gpu_blocks_override) for i, s in enumerate(stages) if s.layers]
-    tightest = min(fits, key=lambda fit: (fit.blocks_for_one_request, fit.checked_bytes))
-    longest = tightest.blocks_for_one_request * block_size
+    checks = [_whole_model_fit(fits)] if facts.checks_whole_model else fits
+    longest = min(fit.blocks_for_one_request for fit in checks) * block_size
     length = min(max_model_len, longest) if auto_max_model_len and longest else max_model_len
     num_blocks = min(fit.num_blocks for fit in fits)
     blocks_per_request = cdiv(length, block_size)
     concurrency = _concurrency(num_blocks, block_size, length, facts)
+    checked = _checked_first(checks, blocks_per_request)
     return KvCachePlan(
         block_size=block_size,
         max_model_len=length,
@@ -92,11 +93,24 @@ def kv_cache_plan(
         tokens=_tokens(num_blocks, block_size, length, concurrency, facts),
         max_concurrency=concurrency,
         binding_stage=min(fits, key=lambda fit: fit.num_blocks).stage,
-        needed_bytes=blocks_per_request * tightest.bytes_per_block,
-        checked_bytes=tightest.checked_bytes,
-        estimated_max_model_len=min(longest, max_model_len),
-        refusal=_refusal(tightest, blocks_per_request, auto=auto_max_model_len),
+        needed_bytes=blocks_per_request * checked.bytes_per_block,
+        checked_bytes=checked.checked_bytes,
+        estimated_max_model_len=min(checked.blocks_for_one_request * block_size, max_model_len),
+        refusal=_refusal(checked, blocks_per_request, auto=auto_max_model_len),
     )
+
+
+def _checked_first(checks: Sequence[_StageFit], blocks_per_request: int) -> _StageFit:
+    """The stages are checked in order, and the first that cannot hold one request is the one that vLLM speaks of."""
+    tightest = min(checks, key=lambda fit: (fit.blocks_for_one_request, fit.checked_bytes))
+    short = (fit for fit in checks if fit.blocks_for_one_request < blocks_per_request or fit.checked_bytes <= 0)
+    return next(short, tightest)
+
+
+def _whole_model_fit(fits: Sequence[_StageFit]) -> _StageFit:
+    """From 0.14 to 0.16 a request of the whole model, all stages' layers, had to fit the least of their memories."""
+    least = min(fits, key=lambda fit: fit.checked_bytes)
+    return replace(least, bytes_per_block=sum(fit.bytes_per_block for fit in fits))
 
 
 def _stage_fit(index: int, stage: StageKv, block_size: int, facts: EngineFacts, override: int | None) -> _StageFit:
@@ -124,10 +138,10 @@ def _tokens(num_blocks: int, block_size: int, max_model_len: int, concurrency: f
     return int(concurrency * max_model_len) if facts.kv_size_is_relative_to_length else num_blocks * block_size
 
 
-def _refusal(tightest: _StageFit, blocks_per_request: int, *, auto: bool) -> str:
+def _refusal(checked: _StageFit, blocks_per_request: int, *, auto: bool) -> str:
     """vLLM fits the length before it checks the memory, so `auto` never hears that there is none."""
     if auto:
-        return "" if tightest.blocks_for_one_request else "autofit_fail"
-    if tightest.checked_bytes <= 0:
+        return "" if checked.blocks_for_one_request else "autofit_fail"
+    if checked.checked_bytes <= 0:
         return "no_kv_memory"
-    return "kv_one_request" if blocks_per_request > tightest.blocks_for_one_request else ""
+    return "kv_one_request" if blocks_per_request > checked.blocks_for_one_request else ""
