@@ -5,7 +5,8 @@
 Plain Python, no dependency. FOLDER defaults to $PLANNER_ENGINE, else to a folder of the user's cache named after the
 pinned requirements, so that other pins never meet. .ci/engine calls it, and so does the fixture of tests/engine when
 nobody names an engine. pip's settings are honoured; pip and not uv, because pip finds CPU builds of torch where a
-machine keeps them. Elsewhere PLANNER_TORCH_INDEX names an index that has them, PyTorch's own for one.
+machine keeps them. Where it finds none, they come from PLANNER_TORCH_INDEX, which is PyTorch's own index of CPU builds
+unless it names another.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from pathlib import Path
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements"
 PINS, TORCH = REQUIREMENTS / "engine-cpu.txt", REQUIREMENTS / "engine-cpu-torch.txt"
 COMPLETE = "complete"
+CPU_BUILDS_OF_TORCH = "https://download.pytorch.org/whl/cpu"
 
 
 def engine_folder() -> Path:
@@ -47,9 +49,12 @@ def install(folder: Path) -> Path:
 
 
 def _install_torch(python: Path) -> None:
-    """From pip's own places (a folder of wheels, say), and from the index of CPU builds that the environment names."""
-    index = os.environ.get("PLANNER_TORCH_INDEX")
-    _pip(python, "--requirement", TORCH, *(("--extra-index-url", index) if index else ()))
+    """From pip's own places (a folder of wheels, say), else from an index of CPU builds."""
+    try:
+        _pip(python, "--requirement", TORCH)
+    except subprocess.CalledProcessError:
+        index = os.environ.get("PLANNER_TORCH_INDEX", CPU_BUILDS_OF_TORCH)
+        _pip(python, "--requirement", TORCH, "--extra-index-url", index)
 
 
 def _name_it_vllm(python: Path) -> None:

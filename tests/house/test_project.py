@@ -12,8 +12,7 @@ from tests.house.running import PROJECT
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 LOCKS = ["base", "dev", "uv"]
 REGISTRY_HOSTS = [
-    ".".join(parts)
-    for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("download", "pytorch", "org"))
+    ".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("deb", "debian", "org"))
 ]
 BINARY = {".png", ".ico", ".woff2", ".gz"}
 
