@@ -88,7 +88,7 @@ def _items(situation: Situation, budget: StageBudget) -> tuple[SlackItem, ...]:
     ]
     if several:
         items.append(
-            _item("communication buffers under load", GIB // 4, 3 * GIB // 4, "growth of non-torch memory after boot")
+            _item("communication buffers under load", GIB // 4, 3 * GIB // 4, "an allowance of ours, not measured")
         )
     if _uses_flashinfer(situation):
         size = FLASHINFER_WORKSPACE_BYTES
