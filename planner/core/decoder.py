@@ -1,0 +1,92 @@
+"""What the reader of one architecture returns: its layers in order, and what stands at both ends and beside them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from planner.core.cache_layer import Cache
+from planner.core.config_keys import ConfigKeys
+from planner.core.modules import Module
+from planner.core.rope import Rope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One decoder layer: its modules, and what it caches (nothing, one cache, or several)."""
+
+    modules: tuple[Module, ...]
+    caches: tuple[Cache, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Modules outside the layers: on the first pipeline stage, on the last, or on every one."""
+
+    first: tuple[Module, ...] = ()
+    last: tuple[Module, ...] = ()
+    every: tuple[Module, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tower:
+    """An encoder beside the language model: `modality` is "image" or "audio" (video shares the image tower).
+
+    `modules` are under their full vLLM names (`visual.blocks.0.attn.qkv`); `on_every_stage` is False where vLLM builds
+    it on the first stage only. `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
+    the config does not decide it); `hidden_size` and `intermediate_size` drive its activation.
+    """
+
+    modality: str
+    modules: tuple[Module, ...]
+    on_every_stage: bool = True
+    can_be_left_out: bool = True
+    max_tokens_per_item: int | None = None
+    hidden_size: int = 0
+    intermediate_size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoder:
+    """A language model as vLLM builds it, with the towers beside it.
+
+    `layer_prefix` is vLLM's name of the list of layers (`model.layers`, `language_model.model.layers`), which the
+    ignore lists of quantised checkpoints are matched against; `hf_to_vllm` are (checkpoint prefix, vLLM prefix) pairs.
+    `intermediate_size` is the width of the dense MLP (of the experts of a token where no layer is dense). `ropes` are
+    the distinct rotary tables. `encoder` are the encoder layers of an encoder-decoder.
+    """
+
+    hidden_size: int
+    intermediate_size: int
+    vocab_size: int
+    num_attention_heads: int
+    num_kv_heads: int
+    head_dim: int
+    layers: tuple[Layer, ...]
+    ends: Ends
+    ropes: tuple[Rope, ...] = ()
+    tie_word_embeddings: bool = False
+    towers: tuple[Tower, ...] = ()
+    layer_prefix: str = "model.layers"
+    hf_to_vllm: tuple[tuple[str, str], ...] = ()
+    both_ends_everywhere: bool = False
+    supports_pp: bool = True
+    is_encoder_decoder: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """How one entry of `architectures` is read: `build` gets the keys of the language model.
+
+    `keys.config` keeps the outer config's keys where the nested `text_config` does not hide them, and the towers' own
+    objects (`vision_config`, `audio_config`). `names` are the config.json spellings of canonical keys; `model_type`
+    names the configuration class whose defaults fill omitted keys. `first` and `last` are the vLLM releases that serve
+    it ("": every planned one), `transformers_since` the one from which the Transformers modelling backend does.
+    `checked` is False where no release of vLLM could be asked and the reading rests on its source alone.
+    """
+
+    model_type: str
+    build: Callable[[ConfigKeys], Decoder]
+    names: Mapping[str, str] = field(default_factory=dict)
+    first: str = ""
+    last: str = ""
+    transformers_since: str = ""
+    checked: bool = True

@@ -1,0 +1,174 @@
+"""What a model is built of, in vLLM's terms: linear layers, experts, vocabulary tables and loose tensors.
+
+A module says what exists and how tensor parallelism splits it; `weights` turns it into bytes on a rank.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.core.scheme import Scheme
+
+
+class Split(StrEnum):
+    """How tensor parallelism splits a linear layer: its outputs, its inputs, or not at all."""
+
+    COLUMN = "column"
+    ROW = "row"
+    REPLICATED = "replicated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One of the projections that vLLM merges into a linear layer, under its checkpoint name (`q_proj`).
+
+    `units` are what a rank gets whole (heads, groups): with more ranks than units each rank holds one of them, so they
+    are replicated. None: the outputs are divided as they are.
+    """
+
+    name: str
+    outputs: int
+    units: int | None = None
+
+    def on_rank(self, tensor_parallel_size: int) -> int:
+        """Return the outputs that one rank holds."""
+        if self.units is None:
+            return self.outputs // tensor_parallel_size
+        return max(1, self.units // tensor_parallel_size) * (self.outputs // self.units)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear:
+    """A linear layer, `name` as vLLM has it inside its layer (`self_attn.qkv_proj`).
+
+    `may_quantise` is False where vLLM builds it without a quantisation config (routers, most towers); `scheme` is what
+    the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype.
+    `copies_after_load` counts copies of the weight that stay in memory after loading, in elements. `served` is "" or
+    the modelling code that has it: vLLM's own ("vllm") or the Transformers backend ("transformers").
+    """
+
+    name: str
+    inputs: int
+    shards: tuple[Shard, ...]
+    split: Split = Split.COLUMN
+    bias: bool = False
+    may_quantise: bool = True
+    scheme: Scheme | None = None
+    dtype: str | None = None
+    served: str = ""
+
+    def outputs_on_rank(self, tensor_parallel_size: int) -> tuple[int, ...]:
+        """Return the outputs of each shard on one rank."""
+        whole = self.split is not Split.COLUMN
+        return tuple(shard.outputs if whole else shard.on_rank(tensor_parallel_size) for shard in self.shards)
+
+    def inputs_on_rank(self, tensor_parallel_size: int) -> int:
+        """Return the inputs on one rank."""
+        return self.inputs // tensor_parallel_size if self.split is Split.ROW else self.inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experts:
+    """The routed experts of one layer (vLLM `FusedMoE`): gate and up of each, and down.
+
+    Without expert parallelism each is split over all ranks of TP x DP; with it whole experts are. `gated` is False for
+    experts without a gate; `bias` adds one to both projections; `latent_size` is their input where it isn't `hidden`.
+    """
+
+    name: str
+    count: int
+    top_k: int
+    hidden_size: int
+    intermediate_size: int
+    gated: bool = True
+    bias: bool = False
+    may_quantise: bool = True
+    scheme: Scheme | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table over the vocabulary: the embedding or the head; its rows are padded to 64 and split over TP."""
+
+    name: str
+    rows: int
+    width: int
+    bias: bool = False
+    tied: bool = False
+    may_quantise: bool = False
+    scheme: Scheme | None = None
+    served: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """Loose elements: norms, states, scales, positions.
+
+    `sharded` divides them by TP, `units` as in `Shard`; `dtype` overrides the model's; a buffer isn't trained.
+    """
+
+    name: str
+    elements: int
+    sharded: bool = False
+    units: int | None = None
+    dtype: str | None = None
+    is_buffer: bool = False
+    served: str = ""
+
+    def on_rank(self, tensor_parallel_size: int) -> int:
+        """Return the elements that one rank holds."""
+        if self.units is not None:
+            return max(1, self.units // tensor_parallel_size) * (self.elements // self.units)
+        return self.elements // tensor_parallel_size if self.sharded else self.elements
+
+
+Module = Linear | Experts | Table | Tensor
+
+
+def qkv(
+    name: str,
+    *,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    value_dim: int | None = None,
+    bias: bool = False,
+) -> Linear:
+    """Return the merged query, key and value projection (vLLM `QKVParallelLinear`)."""
+    shards = (
+        Shard(name="q_proj", outputs=heads * head_dim, units=heads),
+        Shard(name="k_proj", outputs=kv_heads * head_dim, units=kv_heads),
+        Shard(name="v_proj", outputs=kv_heads * (value_dim or head_dim), units=kv_heads),
+    )
+    return Linear(name=name, inputs=hidden, shards=shards, bias=bias)
+
+
+def column(name: str, inputs: int, *outputs: tuple[str, int], bias: bool = False) -> Linear:
+    """Return a column-parallel layer of one or several merged projections, given as (name, outputs)."""
+    shards = tuple(Shard(name=shard, outputs=size) for shard, size in outputs)
+    return Linear(name=name, inputs=inputs, shards=shards, bias=bias)
+
+
+def row(name: str, inputs: int, outputs: int, *, bias: bool = False) -> Linear:
+    """Return a row-parallel layer: its bias is whole on every rank."""
+    shard = Shard(name=name.rpartition(".")[2], outputs=outputs)
+    return Linear(name=name, inputs=inputs, shards=(shard,), split=Split.ROW, bias=bias)
+
+
+def replicated(name: str, inputs: int, outputs: int, *, bias: bool = False, may_quantise: bool = True) -> Linear:
+    """Return a layer that every rank holds whole."""
+    shard = Shard(name=name.rpartition(".")[2], outputs=outputs)
+    return Linear(
+        name=name, inputs=inputs, shards=(shard,), split=Split.REPLICATED, bias=bias, may_quantise=may_quantise
+    )
+
+
+def gated_mlp(name: str, hidden: int, width: int, *, bias: bool = False) -> tuple[Linear, Linear]:
+    """Return gate and up merged, and down."""
+    up = column(f"{name}.gate_up_proj", hidden, ("gate_proj", width), ("up_proj", width), bias=bias)
+    return up, row(f"{name}.down_proj", width, hidden, bias=bias)
+
+
+def norm(name: str, width: int, *, vectors: int = 1, sharded: bool = False) -> Tensor:
+    """Return a norm: one vector, or two with a bias."""
+    return Tensor(name=name, elements=vectors * width, sharded=sharded)
