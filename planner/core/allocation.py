@@ -3,13 +3,14 @@
 The log's "Model loading took" contains it; the parameters themselves do not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from planner.core.engine import Version
-from planner.core.kv_cache import kv_heads_per_rank
 from planner.core.model import Model
+from planner.core.modules import Linear, Module, Split
 from planner.core.situation import Situation
 from planner.core.units import MIB, round_up
+from planner.core.weights import layers_of_stage
 
 LARGE_TENSOR_BYTES = 10 * MIB  # PyTorch c10/cuda CUDACachingAllocator: kMinLargeAlloc
 SEGMENT_STEP_BYTES = 2 * MIB  # kRoundLarge
@@ -24,19 +25,14 @@ def rounding_bytes(situation: Situation) -> int:
     A tensor of 10 MiB or more gets a segment rounded up to 2 MiB; what is over is given back only when it exceeds
     1 MiB, and since 0.21 not at all for tensors of 20 MiB or more.
     """
-    layer = sum(_rest(size, situation.facts.version) for size in layer_tensors(situation))
-    ends = sum(_rest(size, situation.facts.version) for size in end_tensors(situation))
-    return situation.layers * layer + ends
+    sizes = (*layer_tensors(situation), *((size, 1) for size in end_tensors(situation)))
+    return sum(count * _rest(size, situation.facts.version) for size, count in sizes)
 
 
-def layer_tensors(situation: Situation) -> Iterator[int]:
-    """Return the bytes of the matrices of one layer on one rank: QKV, output, up (with gate) and down."""
-    model, tp = situation.model, situation.layout.tensor_parallel_size
-    query = model.num_attention_heads * model.head_dim // tp
-    heads = query + 2 * kv_heads_per_rank(model.num_kv_heads, tp) * model.head_dim
-    width = model.intermediate_size // tp
-    for rows in (heads, query, (2 if gated_mlp(model) else 1) * width, width):
-        yield rows * model.hidden_size * situation.element_bytes
+def layer_tensors(situation: Situation) -> Iterator[tuple[int, int]]:
+    """Return the bytes of each matrix of the different layers of one rank, with how often it comes."""
+    for layer, count in layers_of_stage(situation.model, situation.layout, situation.pp_stage):
+        yield from ((size, count) for size in _matrices(situation, layer.modules))
 
 
 def end_tensors(situation: Situation) -> Iterator[int]:
@@ -49,10 +45,21 @@ def end_tensors(situation: Situation) -> Iterator[int]:
         yield rows * model.hidden_size * situation.element_bytes
 
 
+def _matrices(situation: Situation, modules: Iterable[Module]) -> Iterator[int]:
+    tp = situation.layout.tensor_parallel_size
+    for module in modules:
+        if isinstance(module, Linear) and module.served != "transformers":
+            yield sum(module.outputs_on_rank(tp)) * module.inputs_on_rank(tp) * situation.element_bytes
+
+
 def gated_mlp(model: Model) -> bool:
     """Whether the MLP has a gate beside its upward projection."""
-    matrix = model.intermediate_size * model.hidden_size
-    return any(block.name == "MLP" and block.sharded >= 3 * matrix for block in model.layer_blocks)
+    return any(
+        len(module.shards) > 1
+        for layer in model.layers[:1]
+        for module in layer.modules
+        if isinstance(module, Linear) and module.name.startswith("mlp.") and module.split is Split.COLUMN
+    )
 
 
 def _rest(size_bytes: int, version: Version) -> int:

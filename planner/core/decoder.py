@@ -1,7 +1,7 @@
 """What the reader of one architecture returns: its layers in order, and what stands at both ends and beside them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.core.cache_layer import Cache
 from planner.core.config_keys import ConfigKeys
@@ -51,7 +51,7 @@ class Decoder:
     `layer_prefix` is vLLM's name of the list of layers (`model.layers`, `language_model.model.layers`), which the
     ignore lists of quantised checkpoints are matched against; `hf_to_vllm` are (checkpoint prefix, vLLM prefix) pairs.
     `intermediate_size` is the width of the dense MLP (of the experts of a token where no layer is dense). `ropes` are
-    the distinct rotary tables. `encoder` are the encoder layers of an encoder-decoder.
+    the distinct rotary tables; the scaling of `context_rope` (None: the first of them) counts for the longest context.
     """
 
     hidden_size: int
@@ -63,6 +63,7 @@ class Decoder:
     layers: tuple[Layer, ...]
     ends: Ends
     ropes: tuple[Rope, ...] = ()
+    context_rope: Rope | None = None
     tie_word_embeddings: bool = False
     towers: tuple[Tower, ...] = ()
     layer_prefix: str = "model.layers"
@@ -90,3 +91,9 @@ class Architecture:
     last: str = ""
     transformers_since: str = ""
     checked: bool = True
+
+
+def with_shared_layers(decoder: Decoder) -> Decoder:
+    """Return the decoder with equal layers as one object, so that whoever sums layers may count identities."""
+    seen: dict[Layer, Layer] = {}
+    return replace(decoder, layers=tuple(seen.setdefault(layer, layer) for layer in decoder.layers))

@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.core.architectures import ARCHITECTURES, MODEL_TYPES
 from planner.core.class_defaults import CLASS_DEFAULTS
 from planner.core.config_keys import ConfigKeys
 from planner.core.context_length import ContextLength, read_context_length
+from planner.core.decoder import Architecture, Decoder, Layer, with_shared_layers
 from planner.core.engine import Version
 from planner.core.errors import BadInput, PlanningError, Unknown
-from planner.core.family import Family
 from planner.core.model_facts import ModelFacts as ModelFacts
 from planner.core.model_facts import stated_facts
-from planner.core.model_scope import language_model, planned_family, require_planned
-from planner.core.model_shape import read_shape
-from planner.core.rope import Rope, read_rope
-from planner.core.weight_blocks import EndBlock, LayerBlock, end_blocks, layer_blocks
+from planner.core.model_scope import language_model, stated_architecture, unknown, unknown_architecture
+from planner.core.modules import parameters_of
+from planner.core.rope import Rope
 
 DTYPES = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16", "float32": "float32", "float": "float32"}
 DTYPE_WHEN_ABSENT = "float32"
@@ -22,10 +22,10 @@ DTYPE_WHEN_ABSENT = "float32"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A dense decoder-only model with full attention, ready to be planned.
+    """A model ready to be planned: its decoder, and what config.json says beside it.
 
     `dtype` is the checkpoint's. `derived_max_model_len` is vLLM's limit in its newest release (None: no key states
-    one); `context` gives it for any release. `first` and `last` are the releases that serve it ("": every planned
+    one); `context` gives it for any release. `first` and `last` are the releases that serve it (None: every planned
     one), `transformers_since` the one from which the Transformers modelling backend does.
     """
 
@@ -33,42 +33,76 @@ class Model:
     architecture: str
     model_type: str
     dtype: str
-    num_layers: int
-    hidden_size: int
-    intermediate_size: int
-    vocab_size: int
-    num_attention_heads: int
-    num_kv_heads: int
-    head_dim: int
+    decoder: Decoder
     derived_max_model_len: int | None
     derived_max_model_len_key: str
-    tie_word_embeddings: bool
     context: ContextLength
-    rope: Rope
-    layer_blocks: tuple[LayerBlock, ...]
-    end_blocks: tuple[EndBlock, ...]
-    both_ends_everywhere: bool
-    layer_scalars: int
-    layer_scalar_buffers: int
-    model_scalar_buffers: int
-    mask_positions: int
     transformers_since: Version | None
     first: Version | None
     last: Version | None
-    supports_pp: bool = True
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The decoder layers in order; equal layers are the same object."""
+        return self.decoder.layers
+
+    @property
+    def num_layers(self) -> int:
+        """How many decoder layers there are."""
+        return len(self.decoder.layers)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the hidden states."""
+        return self.decoder.hidden_size
+
+    @property
+    def intermediate_size(self) -> int:
+        """Width of the dense MLP, or of the experts of a token."""
+        return self.decoder.intermediate_size
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows of the vocabulary, unpadded."""
+        return self.decoder.vocab_size
+
+    @property
+    def num_attention_heads(self) -> int:
+        """Query heads."""
+        return self.decoder.num_attention_heads
+
+    @property
+    def num_kv_heads(self) -> int:
+        """Key and value heads."""
+        return self.decoder.num_kv_heads
+
+    @property
+    def head_dim(self) -> int:
+        """Elements of a head."""
+        return self.decoder.head_dim
+
+    @property
+    def tie_word_embeddings(self) -> bool:
+        """Whether the head is the embedding."""
+        return self.decoder.tie_word_embeddings
+
+    @property
+    def supports_pp(self) -> bool:
+        """Whether vLLM splits it over pipeline stages."""
+        return self.decoder.supports_pp
+
+    @property
+    def rope(self) -> Rope:
+        """The rotary embedding whose scaling counts for the longest context; one without a kind where there is none."""
+        return self.decoder.context_rope or next(iter(self.decoder.ropes), Rope())
 
     @property
     def parameters(self) -> int:
-        """Return the parameters of the checkpoint: a tied head counts once, the vocabulary unpadded."""
-        layer = sum(
-            block.elements(1, self.num_kv_heads) for block in self.layer_blocks if block.served != "transformers"
-        )
-        ends = sum(
-            block.replicated + (0 if block.tied else block.vocabulary_width * self.vocab_size)
-            for block in self.end_blocks
-            if block.served != "transformers"
-        )
-        return self.num_layers * (layer + self.layer_scalars) + ends
+        """Parameters of the checkpoint: a tied head counts once, the vocabulary unpadded."""
+        ends = self.decoder.ends
+        towers = (module for tower in self.decoder.towers for module in tower.modules)
+        layers = (module for layer in self.layers for module in layer.modules)
+        return sum(parameters_of(module) for module in (*ends.first, *ends.last, *ends.every, *towers, *layers))
 
     def is_served_by_transformers(self, version: Version | None = None) -> bool:
         """Whether that release (None: the newest) builds the model through the Transformers modelling backend."""
@@ -86,10 +120,20 @@ def model_from_config(config: Mapping[str, object], *, name: str) -> Model:
     if not isinstance(config, Mapping):
         raise BadInput(field="config", message="config.json is no object.", fix="give the model's config.json")
     language = language_model(config)
-    architecture, family = planned_family(language)
-    keys = ConfigKeys(language, family.names, CLASS_DEFAULTS.get(family.model_type, {}))
-    require_planned(keys, family)
-    return _model(keys, family, name=name, architecture=architecture)
+    name_in_config = stated_architecture(language) or MODEL_TYPES.get(str(language.get("model_type")), "")
+    architecture = ARCHITECTURES.get(name_in_config)
+    if architecture is None:
+        raise unknown_architecture(language, name_in_config)
+    _require_unquantised(language)
+    keys = ConfigKeys(language, architecture.names, CLASS_DEFAULTS.get(architecture.model_type, {}))
+    return _model(keys, architecture, name=name, architecture_name=name_in_config)
+
+
+def _require_unquantised(config: Mapping[str, object]) -> None:
+    for name in ("quantization_config", "compression_config"):
+        if (quantised := config.get(name)) is not None:
+            method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
+            raise unknown(name, f"quantised weights are not planned yet{f' ({method})' if method else ''}.")
 
 
 def model_facts(config: Mapping[str, object]) -> ModelFacts:
@@ -101,38 +145,22 @@ def model_facts(config: Mapping[str, object]) -> ModelFacts:
         return stated_facts(stated, parameters=None, unplanned=f"{error.field}: {error.message}")
 
 
-def _model(keys: ConfigKeys, family: Family, *, name: str, architecture: str) -> Model:
-    shape = read_shape(keys, family)
-    rope = read_rope(keys, family, shape.head_dim)
+def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architecture_name: str) -> Model:
+    decoder = with_shared_layers(architecture.build(keys))
+    rope = decoder.context_rope or next(iter(decoder.ropes), Rope())
     context = read_context_length(keys, rope)
-    tied = keys.flag("tie_word_embeddings")
     return Model(
         name=name,
-        architecture=architecture,
-        model_type=keys.text("model_type") or family.model_type,
+        architecture=architecture_name,
+        model_type=keys.text("model_type") or architecture.model_type,
         dtype=read_dtype(keys),
-        num_layers=keys.required_size("num_hidden_layers"),
-        hidden_size=shape.hidden_size,
-        intermediate_size=shape.intermediate_size,
-        vocab_size=shape.vocab_size,
-        num_attention_heads=shape.num_attention_heads,
-        num_kv_heads=shape.num_kv_heads,
-        head_dim=shape.head_dim,
+        decoder=decoder,
         derived_max_model_len=context.limit(),
         derived_max_model_len_key=context.key,
-        tie_word_embeddings=tied,
         context=context,
-        rope=rope,
-        layer_blocks=layer_blocks(shape, family),
-        end_blocks=end_blocks(shape, family, tied=tied),
-        both_ends_everywhere=family.both_ends_everywhere,
-        layer_scalars=family.layer_scalars,
-        layer_scalar_buffers=family.layer_scalar_buffers,
-        model_scalar_buffers=family.model_scalar_buffers,
-        mask_positions=(keys.size("max_position_embeddings") or 0) if family.mask_buffer else 0,
-        transformers_since=_version(family.transformers_since),
-        first=_version(family.first),
-        last=_version(family.last),
+        transformers_since=_version(architecture.transformers_since),
+        first=_version(architecture.first),
+        last=_version(architecture.last),
     )
 
 

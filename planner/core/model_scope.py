@@ -1,10 +1,9 @@
-"""Which config.json is planned: decoder-only, dense, full attention, unquantised; anything else is named."""
+"""Which config.json is planned as a dense decoder with full attention; anything else is named."""
 
 from collections.abc import Mapping
 
 from planner.core.config_keys import ConfigKeys
 from planner.core.errors import BadInput, Unknown
-from planner.core.families import FAMILIES, MODEL_TYPES
 from planner.core.family import Family
 
 PLANNED = "plan a decoder-only dense model with full attention in bf16, fp16 or fp32"
@@ -35,11 +34,11 @@ def language_model(config: Mapping[str, object]) -> Mapping[str, object]:
     return {**outer, **nested, "architectures": config.get("architectures") or nested.get("architectures")}
 
 
-def read_architecture(config: Mapping[str, object]) -> str:
-    """Return the architecture that vLLM would build: the first stated one, or that of the model type."""
+def stated_architecture(config: Mapping[str, object]) -> str:
+    """Return the first architecture that the config states, or ""."""
     stated = config.get("architectures")
     if stated is None or stated == []:
-        return MODEL_TYPES.get(str(config.get("model_type")), "")
+        return ""
     if isinstance(stated, list | tuple) and all(isinstance(name, str) for name in stated):
         return str(stated[0])
     raise BadInput(
@@ -49,26 +48,17 @@ def read_architecture(config: Mapping[str, object]) -> str:
     )
 
 
-def planned_family(config: Mapping[str, object]) -> tuple[str, Family]:
-    """Return the architecture and its row, or raise Unknown naming the key that decides."""
-    architecture = read_architecture(config)
-    family = FAMILIES.get(architecture)
-    if family is None:
-        name = architecture or str(config.get("model_type") or "none stated")
-        kind = _kind_of(config)
-        field = "architectures" if architecture else "model_type"
-        raise unknown(field, f"{name}{f' ({kind})' if kind else ''} is not planned yet.")
-    return architecture, family
+def unknown_architecture(config: Mapping[str, object], architecture: str) -> Unknown:
+    """Return the error for an architecture without a reader, naming the key that decides and what kind it seems."""
+    name = architecture or str(config.get("model_type") or "none stated")
+    kind = _kind_of(config)
+    field = "architectures" if architecture else "model_type"
+    return unknown(field, f"{name}{f' ({kind})' if kind else ''} is not planned yet.")
 
 
 def require_planned(keys: ConfigKeys, family: Family) -> None:
     """Raise Unknown for the first key that makes this more than a dense decoder with full attention."""
-    config = keys.config
-    for name in ("quantization_config", "compression_config"):
-        if (quantised := config.get(name)) is not None:
-            method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
-            raise unknown(name, f"quantised weights are not planned yet{f' ({method})' if method else ''}.")
-    for name, kind in _kinds(config):
+    for name, kind in _kinds(keys.config):
         raise unknown(name, f"{kind} is not planned yet.")
     for name in family.unplanned_if:
         if keys.has(name) and keys.flag(name):

@@ -1,12 +1,33 @@
 """The dimensions of a decoder, read from config.json by the rules of its family."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from planner.core.config_keys import ConfigKeys
 from planner.core.errors import BadInput
 from planner.core.family import Family, KvHeads, Norms, Positions, QkNorm
 from planner.core.model_scope import unknown
-from planner.core.weight_blocks import Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The dimensions that decide a decoder's parameters, and which optional ones it has."""
+
+    hidden_size: int
+    intermediate_size: int
+    vocab_size: int
+    embedding_size: int
+    num_attention_heads: int
+    num_kv_heads: int
+    head_dim: int
+    learned_positions: int
+    norms_per_layer: int
+    norm_vectors: int
+    final_norm: bool
+    qkv_bias: bool
+    o_bias: bool
+    mlp_bias: bool
+    qk_norm: QkNorm
 
 
 def read_shape(keys: ConfigKeys, family: Family) -> Shape:

@@ -71,7 +71,7 @@ class Experts:
     """The routed experts of one layer (vLLM `FusedMoE`): gate and up of each, and down.
 
     Without expert parallelism each is split over all ranks of TP x DP; with it whole experts are. `gated` is False for
-    experts without a gate; `bias` adds one to both projections; `latent_size` is their input where it isn't `hidden`.
+    experts without a gate; `bias` adds one to both projections.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Experts:
     bias: bool = False
     may_quantise: bool = True
     scheme: Scheme | None = None
+    served: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,7 @@ def qkv(
 ) -> Linear:
     """Return the merged query, key and value projection (vLLM `QKVParallelLinear`)."""
     shards = (
-        Shard(name="q_proj", outputs=heads * head_dim, units=heads),
+        Shard(name="q_proj", outputs=heads * head_dim),
         Shard(name="k_proj", outputs=kv_heads * head_dim, units=kv_heads),
         Shard(name="v_proj", outputs=kv_heads * (value_dim or head_dim), units=kv_heads),
     )
@@ -172,3 +173,31 @@ def gated_mlp(name: str, hidden: int, width: int, *, bias: bool = False) -> tupl
 def norm(name: str, width: int, *, vectors: int = 1, sharded: bool = False) -> Tensor:
     """Return a norm: one vector, or two with a bias."""
     return Tensor(name=name, elements=vectors * width, sharded=sharded)
+
+
+def kv_scales(name: str) -> Tensor:
+    """Return the four fp32 scales that every attention layer registers as buffers (vLLM `Attention`)."""
+    return Tensor(name=f"{name}.scales", elements=4, dtype="float32", is_buffer=True)
+
+
+def parameters_of(module: Module) -> int:
+    """Return the parameters of one module as a checkpoint counts them: unpadded, unsplit, without buffers."""
+    if module.served == "transformers":
+        return 0
+    match module:
+        case Linear():
+            outputs = sum(shard.outputs for shard in module.shards)
+            return outputs * (module.inputs + int(module.bias))
+        case Experts():
+            return module.count * expert_elements(module, module.intermediate_size)
+        case Table():
+            return 0 if module.tied else module.rows * (module.width + int(module.bias))
+        case Tensor():
+            return 0 if module.is_buffer else module.elements
+
+
+def expert_elements(experts: Experts, width: int) -> int:
+    """Return the elements of one expert of that width: gate, up and down, and their biases."""
+    upward = (2 if experts.gated else 1) * width
+    biases = upward + experts.hidden_size if experts.bias else 0
+    return upward * experts.hidden_size + width * experts.hidden_size + biases

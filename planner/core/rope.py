@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from planner.core.config_keys import ConfigKeys, finite
 from planner.core.errors import BadInput, Unknown
-from planner.core.family import Family, Positions
 from planner.core.units import DTYPE_BYTES
 
 NO_KEY_POSITIONS = 8192
@@ -55,34 +54,34 @@ class Rope:
         return 2 * (self.rotary_dim // 2) * 4 if self.kind else 0
 
 
-def read_rope(keys: ConfigKeys, family: Family, head_dim: int) -> Rope:
-    """Return how the model rotates queries and keys, or a Rope without a kind.
+def read_rope(
+    keys: ConfigKeys,
+    *,
+    head_dim: int,
+    rotary_dim: int | None = None,
+    positions: int | None = None,
+    scaling: Mapping[str, object] | None = None,
+) -> Rope:
+    """Return how a model rotates queries and keys.
 
+    `rotary_dim` and `positions` where the family has its own rule for them, `scaling` where the config has several.
     Raises Unknown for a scaling whose table is not derived here, BadInput for one that is malformed. Source:
     transformers `RotaryEmbeddingConfigMixin.standardize_rope_params`, vLLM `transformers_utils.config`.
     """
-    if not _rotates(keys, family):
-        return Rope()
-    scaling = _scaling(keys)
+    if scaling is None:
+        scaling = stated_scaling(keys)
     kind = _kind(scaling)
     return Rope(
         kind=kind,
-        rotary_dim=_rotary_dim(keys, family, scaling, head_dim),
-        positions=keys.size("model_max_length") or keys.size("max_position_embeddings") or NO_KEY_POSITIONS
-        if family.model_type == "cohere"
-        else keys.size("max_position_embeddings") or NO_KEY_POSITIONS,
+        rotary_dim=_rotary_dim(keys, scaling, head_dim) if rotary_dim is None else rotary_dim,
+        positions=positions or keys.size("max_position_embeddings") or NO_KEY_POSITIONS,
         factor=_factor(scaling, kind),
         original_positions=_original_positions(keys, scaling, kind),
     )
 
 
-def _rotates(keys: ConfigKeys, family: Family) -> bool:
-    if family.positions is not Positions.ROPE or (family.alibi_if and keys.flag(family.alibi_if)):
-        return False
-    return (keys.text("position_embedding_type") or "rope") == "rope"
-
-
-def _scaling(keys: ConfigKeys) -> Mapping[str, object]:
+def stated_scaling(keys: ConfigKeys) -> Mapping[str, object]:
+    """Return the one scaling that the config or its class states; several, by layer type, are Unknown."""
     scaling = keys.mapping("rope_parameters") or keys.mapping("rope_scaling") or {}
     default = keys.defaults.get("rope_scaling")
     if not scaling and isinstance(default, Mapping):
@@ -128,12 +127,7 @@ def _original_positions(keys: ConfigKeys, scaling: Mapping[str, object], kind: s
     return keys.size("max_position_embeddings") or NO_KEY_POSITIONS
 
 
-def _rotary_dim(keys: ConfigKeys, family: Family, scaling: Mapping[str, object], head_dim: int) -> int:
-    if family.rotary_factor is not None:
-        return int(head_dim * family.rotary_factor)
-    dim = keys.size("rotary_dim")
-    if dim is not None and family.model_type in ("gptj", "phi"):
-        return dim
+def _rotary_dim(keys: ConfigKeys, scaling: Mapping[str, object], head_dim: int) -> int:
     inside = scaling.get("partial_rotary_factor")
     stated = [value for name in FACTOR_KEYS if (value := keys.number(name)) is not None]
     factor = finite("partial_rotary_factor", inside) if inside is not None else stated[0] if stated else 1.0

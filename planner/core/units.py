@@ -5,6 +5,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+ELEMENT_BYTES = {**DTYPE_BYTES, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1}
 
 
 def gib(size_bytes: float) -> float:

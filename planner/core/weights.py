@@ -1,20 +1,25 @@
 """The bytes of weights that each rank loads, exactly as vLLM creates them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from planner.core.decoder import Layer
 from planner.core.engine import Version
-from planner.core.kv_cache import kv_heads_per_rank
 from planner.core.layout import Layout
 from planner.core.model import Model
+from planner.core.modules import Experts, Linear, Module, Split, Table, Tensor, expert_elements
 from planner.core.terms import Reason
-from planner.core.units import DTYPE_BYTES, round_up
-from planner.core.weight_blocks import EndBlock, LayerBlock
+from planner.core.units import ELEMENT_BYTES, round_up
 
 VOCABULARY_MULTIPLE = 64
-SCALE_BYTES_PER_LAYER = 4 * 4
-SCALAR_BYTES = 2
-LAYER_NAMES = frozenset({"attention", "MLP", "norms"})
+PARTS = {
+    "self_attn": "attention",
+    "attn": "attention",
+    "mlp": "MLP",
+    "embed_tokens": "embedding",
+    "lm_head": "head",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +48,17 @@ def rank_weights(
     The vocabulary is padded to 64 and split over TP, KV heads are replicated when TP exceeds them, norms and biases of
     row-parallel layers are whole everywhere; a tied head costs nothing beside the embedding and a copy of it on another
     stage. `version` matters for the few families that changed hands (None: the newest). Source: vLLM
-    `layers.vocab_parallel_embedding`, `layers.linear`, `model_executor.models` (0.8.5 to 0.32).
+    `layers.vocab_parallel_embedding`, `layers.linear`, `layers.fused_moe`, `model_executor.models` (0.8.5 to 0.32).
     """
     rank = _rank(model, layout, pp_stage, dtype, version)
-    parts = [*_layer_parts(rank), *_end_parts(rank)]
-    scalars = rank.layers * model.layer_scalars * SCALAR_BYTES
-    buffers = _buffers(rank)
+    sizes = [*_layer_sizes(rank), *_end_sizes(rank)]
+    parameters = _by_name(size for size in sizes if not size.is_buffer)
+    buffers = {**_rope_tables(rank), **_by_name(size for size in sizes if size.is_buffer)}
     return RankWeights(
-        parameter_bytes=sum(part.elements for part in parts) * rank.element_bytes + scalars,
-        buffer_bytes=sum(size for _, size in buffers),
-        formula=_formula(rank, parts, (*_scalars(scalars), *buffers)),
-        parts=(*((part.name, part.elements * rank.element_bytes) for part in parts), *_scalars(scalars), *buffers),
+        parameter_bytes=sum(parameters.values()),
+        buffer_bytes=sum(buffers.values()),
+        formula=_formula(rank, buffers),
+        parts=(*parameters.items(), *buffers.items()),
     )
 
 
@@ -61,114 +66,193 @@ def rank_weights(
 class _Rank:
     model: Model
     tp: int
-    kv_heads: int
-    layers: int
+    layers: tuple[tuple[Layer, int], ...]
     is_first: bool
     is_last: bool
     dtype: str
-    element_bytes: int
     by_transformers: bool
 
-    def builds(self, served: str) -> bool:
-        return served in ("", "transformers" if self.by_transformers else "vllm")
+    def builds(self, module: Module) -> bool:
+        return module.served in ("", "transformers" if self.by_transformers else "vllm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    name: str
-    elements: int
-    text: str
+class _Size:
+    part: str
+    bytes: int
+    is_buffer: bool = False
 
 
 def _rank(model: Model, layout: Layout, pp_stage: int, dtype: str, version: Version | None) -> _Rank:
     by_transformers = model.is_served_by_transformers(version)
-    everywhere = model.both_ends_everywhere and not by_transformers
+    everywhere = model.decoder.both_ends_everywhere and not by_transformers
     return _Rank(
         model=model,
         tp=layout.tensor_parallel_size,
-        kv_heads=kv_heads_per_rank(model.num_kv_heads, layout.tensor_parallel_size),
-        layers=layout.layers_per_stage[pp_stage],
+        layers=layers_of_stage(model, layout, pp_stage),
         is_first=everywhere or layout.is_first(pp_stage),
         is_last=everywhere or layout.is_last(pp_stage),
         dtype=dtype,
-        element_bytes=DTYPE_BYTES[dtype],
         by_transformers=by_transformers,
     )
 
 
-def _layer_parts(rank: _Rank) -> Iterator[_Part]:
-    for block in rank.model.layer_blocks:
-        elements = block.elements(rank.tp, rank.kv_heads)
-        if elements and rank.builds(block.served):
-            yield _Part(name=block.name, elements=rank.layers * elements, text=_block_text(block, rank))
+def layers_of_stage(model: Model, layout: Layout, pp_stage: int) -> tuple[tuple[Layer, int], ...]:
+    """Return each different layer of a stage with how often it comes, in order of appearance."""
+    start = sum(layout.layers_per_stage[:pp_stage])
+    held = model.layers[start : start + layout.layers_per_stage[pp_stage]]
+    counts = Counter(id(layer) for layer in held)
+    different = {id(layer): layer for layer in held}
+    return tuple((layer, counts[identity]) for identity, layer in different.items())
 
 
-def _block_text(block: LayerBlock, rank: _Rank) -> str:
-    heads = f"{rank.kv_heads} KV head{'s' if rank.kv_heads > 1 else ''} x {block.per_kv_head:,}"
-    terms = (
-        (block.sharded, _over(f"{block.sharded:,}", rank.tp)),
-        (block.per_kv_head, heads),
-        (block.replicated, f"{block.replicated:,}"),
+def _layer_sizes(rank: _Rank) -> Iterator[_Size]:
+    for layer, count in rank.layers:
+        for module in filter(rank.builds, layer.modules):
+            size = module_bytes(module, tp=rank.tp, dtype=rank.dtype)
+            yield _Size(part=part_of(module), bytes=count * size, is_buffer=is_buffer(module))
+
+
+def _end_sizes(rank: _Rank) -> Iterator[_Size]:
+    for module in filter(rank.builds, _end_modules(rank)):
+        size = module_bytes(module, tp=rank.tp, dtype=rank.dtype)
+        yield _Size(part=part_of(module), bytes=size, is_buffer=is_buffer(module))
+
+
+def _end_modules(rank: _Rank) -> Iterator[Module]:
+    """A tied head is the embedding where both are; alone on the last stage it brings a copy of it."""
+    ends = rank.model.decoder.ends
+    yield from ends.every
+    if rank.is_first:
+        yield from ends.first
+    elif rank.is_last and rank.model.tie_word_embeddings:
+        yield from (module for module in ends.first if rank.by_transformers or isinstance(module, Table))
+    if rank.is_last:
+        yield from (module for module in ends.last if not (isinstance(module, Table) and module.tied))
+
+
+def is_buffer(module: Module) -> bool:
+    """Whether a module is not trained."""
+    return isinstance(module, Tensor) and module.is_buffer
+
+
+def part_of(module: Module) -> str:
+    """Return the part of a model that a module belongs to, in words."""
+    if isinstance(module, Experts):
+        return "experts"
+    name = module.name
+    if "norm" in name and isinstance(module, Tensor) and not module.is_buffer:
+        return name if name.startswith(("final", "embedding")) else "norms"
+    if name.endswith(".scales") and is_buffer(module):
+        return "KV scales"
+    return PARTS.get(name.partition(".")[0], name)
+
+
+def module_bytes(module: Module, *, tp: int, dtype: str) -> int:
+    """Return the bytes of one module on one rank of `tp`."""
+    match module:
+        case Linear():
+            outputs = sum(module.outputs_on_rank(tp))
+            elements = outputs * (module.inputs_on_rank(tp) + int(module.bias))
+            return elements * ELEMENT_BYTES[module.dtype or dtype]
+        case Experts():
+            return module.count * expert_elements(module, module.intermediate_size // tp) * ELEMENT_BYTES[dtype]
+        case Table():
+            return padded_vocabulary(module.rows) // tp * (module.width + int(module.bias)) * ELEMENT_BYTES[dtype]
+        case Tensor():
+            return module.on_rank(tp) * ELEMENT_BYTES[module.dtype or dtype]
+
+
+def _by_name(sizes: Iterable[_Size]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for size in sizes:
+        totals[size.part] = totals.get(size.part, 0) + size.bytes
+    return totals
+
+
+def _rope_tables(rank: _Rank) -> dict[str, int]:
+    """Rotary tables, whole on every rank; the Transformers backend keeps frequencies instead."""
+    ropes = rank.model.decoder.ropes
+    size = sum(rope.frequencies_bytes if rank.by_transformers else rope.table_bytes(rank.dtype) for rope in ropes)
+    return {"RoPE table": size} if size else {}
+
+
+def _formula(rank: _Rank, buffers: Mapping[str, int]) -> str:
+    """The sum in words: each kind of layer with its parts, what stands at the ends, the buffers."""
+    kinds = [f"{count} layers x ({_parts_text(rank, layer.modules)})" for layer, count in rank.layers]
+    ends = _parts_text(rank, tuple(_end_modules(rank)))
+    body = " + ".join([*kinds, *([ends] if ends else [])])
+    return " + ".join([f"({body}) x {ELEMENT_BYTES[rank.dtype]} B", *(f"{n} {s:,} B" for n, s in buffers.items())])
+
+
+def _parts_text(rank: _Rank, modules: Sequence[Module]) -> str:
+    built = [module for module in modules if rank.builds(module) and not is_buffer(module)]
+    names = dict.fromkeys(part_of(module) for module in built)
+    return " + ".join(f"{name} {_part_text([m for m in built if part_of(m) == name], rank.tp)}" for name in names)
+
+
+def _part_text(modules: Sequence[Module], tp: int) -> str:
+    """What TP divides in one sum, then what comes by head or by expert, then what every rank holds whole."""
+    shares = [_shares(module) for module in modules]
+    divided, whole = sum(share.divided for share in shares), sum(share.whole for share in shares)
+    texts = [_over(f"{divided:,}", tp)] if divided else []
+    texts += [
+        _over(f"{m.count} experts x {expert_elements(m, m.intermediate_size):,}", tp) for m in experts_of(modules)
+    ]
+    texts += [_over(f"{padded_vocabulary(m.rows):,} x {m.width:,}", tp) for m in modules if isinstance(m, Table)]
+    for units, elements in _by_units(shares).items():
+        held = max(1, units // tp)
+        texts.append(f"{held} KV head{'s' if held > 1 else ''} x {elements:,}")
+    return " + ".join([*texts, *([f"{whole:,}"] if whole else [])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shares:
+    divided: int = 0
+    whole: int = 0
+    units: tuple[tuple[int, int], ...] = ()
+
+
+def _shares(module: Module) -> _Shares:
+    match module:
+        case Linear():
+            return _linear_shares(module)
+        case Tensor():
+            if module.units is not None:
+                return _Shares(units=((module.units, module.elements // module.units),))
+            return _Shares(divided=module.elements) if module.sharded else _Shares(whole=module.elements)
+        case _:
+            return _Shares()
+
+
+def _linear_shares(linear: Linear) -> _Shares:
+    outputs = sum(shard.outputs for shard in linear.shards)
+    if linear.split is Split.ROW:
+        return _Shares(divided=linear.inputs * outputs, whole=outputs * int(linear.bias))
+    inputs = linear.inputs + int(linear.bias)
+    if linear.split is Split.REPLICATED:
+        return _Shares(whole=inputs * outputs)
+    return _Shares(
+        divided=inputs * sum(shard.outputs for shard in linear.shards if shard.units is None),
+        units=tuple((s.units, inputs * (s.outputs // s.units)) for s in linear.shards if s.units is not None),
     )
-    return f"{block.name} {' + '.join(text for size, text in terms if size)}"
+
+
+def _by_units(shares: Iterable[_Shares]) -> dict[int, int]:
+    totals: dict[int, int] = {}
+    for share in shares:
+        for units, elements in share.units:
+            totals[units] = totals.get(units, 0) + elements
+    return totals
+
+
+def experts_of(modules: Iterable[Module]) -> Iterator[Experts]:
+    """Return the routed experts among some modules."""
+    return (module for module in modules if isinstance(module, Experts))
 
 
 def _over(text: str, tensor_parallel_size: int) -> str:
     return f"{text}/{tensor_parallel_size}" if tensor_parallel_size > 1 else text
-
-
-def _end_parts(rank: _Rank) -> Iterator[_Part]:
-    for block in rank.model.end_blocks:
-        copies = _copies(block, rank)
-        if copies and rank.builds(block.served):
-            yield _end_part(block, rank)
-
-
-def _copies(block: EndBlock, rank: _Rank) -> bool:
-    """A tied head is the embedding where both are; alone on the last stage it brings a copy of it."""
-    if block.end == "last":
-        return rank.is_last and not block.tied
-    tied = rank.model.tie_word_embeddings
-    needed_by_head = rank.is_last and tied and (rank.by_transformers or bool(block.vocabulary_width))
-    return rank.is_first or needed_by_head
-
-
-def _end_part(block: EndBlock, rank: _Rank) -> _Part:
-    if not block.vocabulary_width:
-        return _Part(name=block.name, elements=block.replicated, text=f"{block.name} {block.replicated:,}")
-    rows = padded_vocabulary(rank.model.vocab_size)
-    return _Part(
-        name=block.name,
-        elements=rows // rank.tp * block.vocabulary_width,
-        text=f"{block.name} {_over(f'{rows:,} x {block.vocabulary_width:,}', rank.tp)}",
-    )
-
-
-def _scalars(size_bytes: int) -> tuple[tuple[str, int], ...]:
-    """Trained scalars of an activation (xIELU) are bfloat16 whatever the model is."""
-    return (("activation scalars", size_bytes),) if size_bytes else ()
-
-
-def _buffers(rank: _Rank) -> tuple[tuple[str, int], ...]:
-    """Registered buffers, whole on every rank: RoPE, four fp32 KV scales a layer, and the scalars of a few families."""
-    model = rank.model
-    rope = model.rope.frequencies_bytes if rank.by_transformers else model.rope.table_bytes(rank.dtype)
-    scalars = rank.layers * model.layer_scalar_buffers * SCALAR_BYTES + model.model_scalar_buffers * rank.element_bytes
-    mask = model.mask_positions**2 if rank.by_transformers else 0
-    sizes = (
-        ("RoPE table", rope),
-        ("KV scales", rank.layers * SCALE_BYTES_PER_LAYER),
-        ("scalars", scalars),
-        ("causal mask", mask),
-    )
-    return tuple((name, size) for name, size in sizes if size)
-
-
-def _formula(rank: _Rank, parts: list[_Part], buffers: tuple[tuple[str, int], ...]) -> str:
-    of_layers = [part.text for part in parts if part.name in LAYER_NAMES]
-    of_ends = [part.text for part in parts if part.name not in LAYER_NAMES]
-    body = " + ".join([f"{rank.layers} layers x ({' + '.join(of_layers)})", *of_ends])
-    return " + ".join([f"({body}) x {rank.element_bytes} B", *(f"{name} {size:,} B" for name, size in buffers)])
 
 
 def weight_refusals(model: Model, layout: Layout) -> tuple[Reason, ...]:
