@@ -32,7 +32,9 @@ class Tower:
 
     `modules` are under their full vLLM names (`visual.blocks.0.attn.qkv`); `on_every_stage` is False where vLLM builds
     it on the first stage only. `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
-    the config does not decide it); `hidden_size` and `intermediate_size` drive its activation.
+    the config does not decide it); `hidden_size` and `intermediate_size` drive its activation. `num_heads` must be
+    divisible by TP (0: nothing asks) unless `whole_if_indivisible`; a tower that `follows_encoder_mode` is whole on
+    every rank under `--mm-encoder-tp-mode data`.
     """
 
     modality: str
@@ -42,6 +44,9 @@ class Tower:
     max_tokens_per_item: int | None = None
     hidden_size: int = 0
     intermediate_size: int = 0
+    num_heads: int = 0
+    whole_if_indivisible: bool = False
+    follows_encoder_mode: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

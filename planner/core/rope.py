@@ -10,9 +10,11 @@ from planner.core.units import DTYPE_BYTES
 
 NO_KEY_POSITIONS = 8192
 KINDS = frozenset({"default", "llama3", "linear", "dynamic", "yarn", "longrope"})
-LEGACY_KINDS = {"su": "longrope"}
+LEGACY_KINDS = {"su": "longrope", "mrope": "default"}
 KEEPS_ORIGINAL_LENGTH = frozenset({"llama3", "yarn", "longrope"})
-UNPLANNED_KEYS = ("mrope_section", "rope_dim", "use_fope")
+MULTIMODAL_KINDS = frozenset({"default", "yarn"})
+MULTIMODAL_ROWS = 4
+UNPLANNED_KEYS = ("rope_dim", "use_fope")
 FACTOR_KEYS = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
 
 
@@ -20,7 +22,8 @@ FACTOR_KEYS = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
 class Rope:
     """Rotary embedding of a model; `kind` is "" when it has none.
 
-    `positions` is the length vLLM builds it for, `original_positions` the trained one that scaling starts from.
+    `positions` is the length vLLM builds it for, `original_positions` the trained one that scaling starts from. A
+    `multimodal` one rotates by time, height and width, and keeps four rows for each position.
     """
 
     kind: str = ""
@@ -28,14 +31,18 @@ class Rope:
     positions: int = 0
     factor: float | None = None
     original_positions: int | None = None
+    multimodal: bool = False
 
     @property
     def table_rows(self) -> int:
         """Rows of the cosine and sine table.
 
         Source: vLLM `layers.rotary_embedding` (`LinearScalingRotaryEmbedding`, `YaRNScalingRotaryEmbedding`,
-        `Phi3LongRoPEScaledRotaryEmbedding` and the plain one), 0.32.
+        `Phi3LongRoPEScaledRotaryEmbedding`, `MRotaryEmbedding` and the plain one), 0.32.
         """
+        return self._rows() * (MULTIMODAL_ROWS if self.multimodal else 1)
+
+    def _rows(self) -> int:
         if self.kind == "linear":
             return math.ceil(self.positions * (self.factor or 1.0))
         if self.kind == "yarn":
@@ -77,6 +84,7 @@ def read_rope(
         positions=positions or keys.size("max_position_embeddings") or NO_KEY_POSITIONS,
         factor=_factor(scaling, kind),
         original_positions=_original_positions(keys, scaling, kind),
+        multimodal=bool(scaling.get("mrope_section")) and kind in MULTIMODAL_KINDS,
     )
 
 
