@@ -31,22 +31,25 @@ class Tower:
     """An encoder beside the language model: `modality` is "image" or "audio" (video shares the image tower).
 
     `modules` are under their full vLLM names (`visual.blocks.0.attn.qkv`); `on_every_stage` is False where vLLM builds
-    it on the first stage only. `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
+    it on the first stage only; from the release `left_out_since` on, a limit of no items for everything that it is
+    `limited_by` leaves it out ("": never).
+    `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
     the config does not decide it); `hidden_size` and `intermediate_size` drive its activation. `num_heads` must be
-    divisible by TP (0: nothing asks) unless `whole_if_indivisible`; a tower that `follows_encoder_mode` is whole on
-    every rank under `--mm-encoder-tp-mode data`.
+    divisible by TP (0: nothing asks) unless `whole_if_indivisible`; from `whole_since` on, `--mm-encoder-tp-mode data`
+    keeps it whole on every rank ("": it is split whatever the mode).
     """
 
     modality: str
     modules: tuple[Module, ...]
     on_every_stage: bool = True
-    can_be_left_out: bool = True
+    limited_by: tuple[str, ...] = ("image", "video")
+    left_out_since: str = ""
     max_tokens_per_item: int | None = None
     hidden_size: int = 0
     intermediate_size: int = 0
     num_heads: int = 0
     whole_if_indivisible: bool = False
-    follows_encoder_mode: bool = False
+    whole_since: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

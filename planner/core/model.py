@@ -120,7 +120,7 @@ def model_from_config(config: Mapping[str, object], *, name: str) -> Model:
     if not isinstance(config, Mapping):
         raise BadInput(field="config", message="config.json is no object.", fix="give the model's config.json")
     language = language_model(config)
-    name_in_config = stated_architecture(language) or MODEL_TYPES.get(str(language.get("model_type")), "")
+    name_in_config = stated_architecture(language) or MODEL_TYPES.get(str(config.get("model_type")), "")
     architecture = ARCHITECTURES.get(name_in_config)
     if architecture is None:
         raise unknown_architecture(language, name_in_config)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from planner.core.decoder import Layer
 from planner.core.engine import Version
 from planner.core.layout import Layout
+from planner.core.loaded_towers import TowerUse, tower_modules
 from planner.core.model import Model
 from planner.core.modules import Experts, Linear, Module, Split, Table, Tensor, expert_elements
 from planner.core.terms import Reason
 from planner.core.units import ELEMENT_BYTES, round_up
 
 VOCABULARY_MULTIPLE = 64
+EVERY_TOWER = TowerUse()
 PARTS = {
     "self_attn": "attention",
     "attn": "attention",
@@ -41,17 +43,24 @@ def padded_vocabulary(vocab_size: int) -> int:
 
 
 def rank_weights(
-    model: Model, *, layout: Layout, pp_stage: int, dtype: str, version: Version | None = None
+    model: Model,
+    *,
+    layout: Layout,
+    pp_stage: int,
+    dtype: str,
+    version: Version | None = None,
+    towers: TowerUse = EVERY_TOWER,
 ) -> RankWeights:
     """Return the weights of one rank of a pipeline stage, all tensor-parallel ranks of which hold the same.
 
     The vocabulary is padded to 64 and split over TP, KV heads are replicated when TP exceeds them, norms and biases of
     row-parallel layers are whole everywhere; a tied head costs nothing beside the embedding and a copy of it on another
-    stage. `version` matters for the few families that changed hands (None: the newest). Source: vLLM
+    stage. `version` matters for the few families that changed hands (None: the newest), `towers` for models that see or
+    hear. Source: vLLM
     `layers.vocab_parallel_embedding`, `layers.linear`, `layers.fused_moe`, `model_executor.models` (0.8.5 to 0.32).
     """
     rank = _rank(model, layout, pp_stage, dtype, version)
-    sizes = [*_layer_sizes(rank), *_end_sizes(rank)]
+    sizes = [*_layer_sizes(rank), *_end_sizes(rank), *_tower_sizes(rank, towers, version)]
     parameters = _by_name(size for size in sizes if not size.is_buffer)
     buffers = {**_rope_tables(rank), **_by_name(size for size in sizes if size.is_buffer)}
     return RankWeights(
@@ -117,6 +126,15 @@ def _end_sizes(rank: _Rank) -> Iterator[_Size]:
     for module in filter(rank.builds, _end_modules(rank)):
         size = module_bytes(module, tp=rank.tp, dtype=rank.dtype)
         yield _Size(part=part_of(module), bytes=size, is_buffer=is_buffer(module))
+
+
+def _tower_sizes(rank: _Rank, use: TowerUse, version: Version | None) -> Iterator[_Size]:
+    """Towers are held in shares or whole; vLLM builds most of them on every stage."""
+    held = tower_modules(rank.model.decoder, use, tensor_parallel_size=rank.tp, is_first=rank.is_first, version=version)
+    for tower, ranks, module in held:
+        size, part = module_bytes(module, tp=ranks, dtype=rank.dtype), f"{tower.modality} tower"
+        buffer = is_buffer(module)
+        yield _Size(part=f"{part}'s buffers" if buffer else part, bytes=size, is_buffer=buffer)
 
 
 def _end_modules(rank: _Rank) -> Iterator[Module]:

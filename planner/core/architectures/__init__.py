@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import dense
+from planner.core.architectures import dense, gemma_vision, llama_vision, pixtral, qwen_vl
 from planner.core.decoder import Architecture
+from planner.core.tower import wrapped
 
-ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({**dense.ARCHITECTURES})
+_LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType({**dense.ARCHITECTURES})
+_WRAPPERS = {**qwen_vl.WRAPPERS, **gemma_vision.WRAPPERS, **pixtral.WRAPPERS, **llama_vision.WRAPPERS}
+
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
+    {**_LANGUAGE_MODELS, **wrapped(_WRAPPERS, _LANGUAGE_MODELS)}
+)
 
 MODEL_TYPES: Mapping[str, str] = MappingProxyType(
     {row.model_type: name for name, row in reversed(list(ARCHITECTURES.items()))}

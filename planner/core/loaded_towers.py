@@ -1,0 +1,99 @@
+"""Which towers a command loads, and whether a rank holds its share of one or all of it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from planner.core.decoder import Decoder, Tower
+from planner.core.engine import EngineArgs, Version
+from planner.core.errors import BadInput, Unknown
+from planner.core.modules import Module
+
+LIMIT_FIELD = "limit_mm_per_prompt"
+DATA_MODE = "data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TowerUse:
+    """The modalities that no request may bring (their towers stay out), and how TP treats the towers.
+
+    `whole` asks for whole towers on every rank; those that cannot be are split.
+    """
+
+    left_out: frozenset[str] = frozenset()
+    everything_left_out: bool = False
+    whole: bool = False
+
+
+def tower_use(args: EngineArgs) -> TowerUse:
+    """Return what a command says of towers.
+
+    Raises Unknown for `--mm-encoder-only`, BadInput for limits that are no JSON object. Source: vLLM
+    `MultiModalConfig.get_limit_per_prompt`, `config.model` (0.10.1 to 0.33).
+    """
+    if args.setting("mm_encoder_only") is True:
+        raise Unknown(
+            field="mm_encoder_only",
+            message="an instance that runs the encoder alone is not planned.",
+            fix="drop --mm-encoder-only to plan the whole model",
+        )
+    return TowerUse(
+        left_out=frozenset(name for name, limit in _limits(args).items() if _count(limit) == 0),
+        everything_left_out=args.setting("language_model_only") is True,
+        whole=args.setting("mm_encoder_tp_mode") == DATA_MODE,
+    )
+
+
+def _limits(args: EngineArgs) -> Mapping[str, object]:
+    stated = args.setting(LIMIT_FIELD)
+    if stated is None:
+        return {}
+    try:
+        limits = json.loads(stated) if isinstance(stated, str) else stated
+    except ValueError:
+        limits = None
+    if isinstance(limits, Mapping):
+        return limits
+    raise BadInput(
+        field=LIMIT_FIELD,
+        message=f"{LIMIT_FIELD} is {stated!r}; it must be a JSON object.",
+        fix="""give e.g. '{"image": 2}'""",
+    )
+
+
+def _count(limit: object) -> object:
+    """A limit is a number, or an object with its count and the sizes to profile with."""
+    return limit.get("count") if isinstance(limit, Mapping) else limit
+
+
+def loaded_towers(decoder: Decoder, use: TowerUse, *, version: Version | None = None) -> tuple[Tower, ...]:
+    """Return the towers that are loaded: an image tower serves videos too, so both limits must be 0 to leave it out."""
+    return tuple(tower for tower in decoder.towers if not _is_left_out(tower, use, version))
+
+
+def _is_left_out(tower: Tower, use: TowerUse, version: Version | None) -> bool:
+    if not _holds(tower.left_out_since, version):
+        return False
+    return use.everything_left_out or use.left_out.issuperset(tower.limited_by)
+
+
+def _holds(since: str, version: Version | None) -> bool:
+    return bool(since) and (version is None or version >= Version.parse(since))
+
+
+def ranks_of(tower: Tower, use: TowerUse, *, tensor_parallel_size: int, version: Version | None = None) -> int:
+    """Return how many ranks share one copy of a tower: all of TP, or one where each holds it whole."""
+    indivisible = tower.num_heads % tensor_parallel_size != 0
+    if (use.whole and _holds(tower.whole_since, version)) or (indivisible and tower.whole_if_indivisible):
+        return 1
+    return tensor_parallel_size
+
+
+def tower_modules(
+    decoder: Decoder, use: TowerUse, *, tensor_parallel_size: int, is_first: bool, version: Version | None = None
+) -> Iterator[tuple[Tower, int, Module]]:
+    """Return the modules of the towers that one rank of a stage holds: the tower, the ranks that share it, the module."""
+    for tower in loaded_towers(decoder, use, version=version):
+        ranks = ranks_of(tower, use, tensor_parallel_size=tensor_parallel_size, version=version)
+        if is_first or tower.on_every_stage:
+            yield from ((tower, ranks, module) for module in tower.modules)
