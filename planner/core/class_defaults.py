@@ -8,6 +8,9 @@ checkpoint, so nothing is assumed for it.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from planner.core.hybrid_defaults import HYBRID_DEFAULTS
+from planner.core.mixture_defaults import MIXTURE_DEFAULTS
+
 _LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
 _MINISTRAL_ROPE = {"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 16384}
 
@@ -113,5 +116,7 @@ CLASS_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             attention_bias=True,
             partial_rotary_factor=0.5,
         ),
+        **MIXTURE_DEFAULTS,
+        **HYBRID_DEFAULTS,
     }
 )

@@ -9,7 +9,7 @@ from planner.core.errors import BadInput, Unknown
 from planner.core.units import DTYPE_BYTES
 
 NO_KEY_POSITIONS = 8192
-KINDS = frozenset({"default", "llama3", "linear", "dynamic", "yarn", "longrope"})
+KINDS = frozenset({"default", "llama3", "linear", "dynamic", "yarn", "longrope", "proportional"})
 LEGACY_KINDS = {"su": "longrope", "mrope": "default"}
 KEEPS_ORIGINAL_LENGTH = frozenset({"llama3", "yarn", "longrope"})
 MULTIMODAL_KINDS = frozenset({"default", "yarn"})
@@ -23,7 +23,8 @@ class Rope:
     """Rotary embedding of a model; `kind` is "" when it has none.
 
     `positions` is the length vLLM builds it for, `original_positions` the trained one that scaling starts from. A
-    `multimodal` one rotates by time, height and width, and keeps four rows for each position.
+    `multimodal` one rotates by time, height and width, and keeps four rows for each position. `dtype` is that of the
+    table where it is not the model's.
     """
 
     kind: str = ""
@@ -32,6 +33,7 @@ class Rope:
     factor: float | None = None
     original_positions: int | None = None
     multimodal: bool = False
+    dtype: str = ""
 
     @property
     def table_rows(self) -> int:
@@ -52,8 +54,8 @@ class Rope:
         return self.positions
 
     def table_bytes(self, dtype: str) -> int:
-        """Bytes of vLLM's own table: a row of `rotary_dim` cosines and sines in the model's dtype for each position."""
-        return self.table_rows * self.rotary_dim * DTYPE_BYTES[dtype] if self.kind else 0
+        """Bytes of vLLM's own table: a row of `rotary_dim` cosines and sines for each position."""
+        return self.table_rows * self.rotary_dim * DTYPE_BYTES[self.dtype or dtype] if self.kind else 0
 
     @property
     def frequencies_bytes(self) -> int:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import dense, gemma_vision, llama_vision, pixtral, qwen_vl
+from planner.core.architectures import dense, gemma_vision, hybrids, llama_vision, mixtures, pixtral, qwen_vl
 from planner.core.decoder import Architecture
 from planner.core.tower import wrapped
 
-_LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType({**dense.ARCHITECTURES})
+_LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType({**dense.ARCHITECTURES, **hybrids.ARCHITECTURES, **mixtures.ARCHITECTURES})
 _WRAPPERS = {**qwen_vl.WRAPPERS, **gemma_vision.WRAPPERS, **pixtral.WRAPPERS, **llama_vision.WRAPPERS}
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
