@@ -56,9 +56,13 @@ def engine_facts(version: str | None = None) -> EngineFacts:
 
 @cache
 def _facts_of(version: Version, assumed_newest: bool) -> EngineFacts:
-    values = {fact.name: fact.value for fact in facts_in_force(version)}
+    values = {fact.name: _value(fact.value) for fact in facts_in_force(version)}
     rows = tuple(_batch_defaults(row) for row in values.pop("batched_token_defaults"))
     return EngineFacts(version=version, assumed_newest=assumed_newest, batched_token_defaults=rows, **values)
+
+
+def _value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def facts_in_force(version: Version) -> tuple[EngineFact, ...]:

@@ -1,14 +1,31 @@
 """Which batch sizes get a CUDA graph, and in which mode, as each version decides."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from planner.core.engine import EngineArgs, EngineFacts, Version
 from planner.core.errors import BadInput
 from planner.core.hardware import Gpu
+from planner.core.traits import Traits
 
 LARGEST_CAPTURE = 65536
 MODES = ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE")
+COMPILED = (3, "3", "VLLM_COMPILE", None)
+WHOLE_GRAPHS_SINCE = Version(0, 11)
+FIRST_WITH_A_MAXIMUM = Version(0, 11, 1)
+GPT_OSS = "GptOssForCausalLM"
+FINEST_LATENCY_SIZES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What the sizes depend on: tokens of a step, sequences, tokens that one of them decodes at once."""
+
+    tokens: int
+    seqs: int
+    query_tokens: int = 1
+    architecture: str = ""
 
 
 def compilation_settings(args: EngineArgs) -> Mapping[str, object]:
@@ -24,38 +41,89 @@ def compilation_settings(args: EngineArgs) -> Mapping[str, object]:
     return read if isinstance(read, dict) else {"level": read}
 
 
-def cudagraph_mode(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> str:
-    """Return the mode; FULL_AND_PIECEWISE is the default since 0.11 (vLLM `CompilationConfig.cudagraph_mode`)."""
+def cudagraph_mode(args: EngineArgs, gpu: Gpu, facts: EngineFacts, traits: Traits) -> str:
+    """Return the mode in which graphs are captured in the end.
+
+    Source: vLLM `VllmConfig.__post_init__` and `CompilationConfig.resolve_cudagraph_mode_and_sizes`, 0.8.5 to 0.33.
+    """
     if gpu.is_cpu or args.enforce_eager or args.optimization_level == 0:
         return "NONE"
-    settings = compilation_settings(args)
-    if settings.get("cudagraph_mode"):
-        return _known_mode(str(settings["cudagraph_mode"]).upper())
-    if settings.get("level") == 0 or settings.get("mode") in (0, "NONE"):
-        return "NONE"
-    piecewise_only = facts.version < Version(0, 11) or args.optimization_level == 1
-    return "PIECEWISE" if piecewise_only else "FULL_AND_PIECEWISE"
+    mode = _asked_mode(args, facts, traits)
+    if traits.encoder_decoder and mode not in ("NONE", "FULL_DECODE_ONLY"):
+        mode = "FULL_DECODE_ONLY" if facts.version >= FIRST_WITH_A_MAXIMUM else "PIECEWISE"
+    if mode == "FULL_AND_PIECEWISE" and _only_piecewise(gpu, facts, traits):
+        return "PIECEWISE"
+    return mode
 
 
-def capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, seqs: int) -> tuple[int, ...]:
-    """Return the batch sizes that get a graph (vLLM `VllmConfig._set_cudagraph_sizes`)."""
+def _asked_mode(args: EngineArgs, facts: EngineFacts, traits: Traits) -> str:
     settings = compilation_settings(args)
-    listed = args.cudagraph_capture_sizes or _listed_sizes(settings)
+    stated = settings.get("cudagraph_mode")
+    mode = _known_mode(str(stated).upper()) if stated else _default_mode(args, facts, traits)
+    if settings.get("level", settings.get("mode")) in COMPILED:
+        return mode
+    if facts.version < Version(0, 30):
+        return "NONE" if "PIECEWISE" in mode else mode
+    return {"FULL_AND_PIECEWISE": "FULL_DECODE_ONLY", "PIECEWISE": "NONE"}.get(mode, mode)
+
+
+def _default_mode(args: EngineArgs, facts: EngineFacts, traits: Traits) -> str:
+    hybrid_first = traits.has_states and facts.version >= Version(0, 10, 1)
+    if args.optimization_level == 1 or not (hybrid_first or facts.version >= WHOLE_GRAPHS_SINCE):
+        return "PIECEWISE"
+    return "FULL_AND_PIECEWISE"
+
+
+def _only_piecewise(gpu: Gpu, facts: EngineFacts, traits: Traits) -> bool:
+    """Attention that no graph can hold: chunked local attention, and latents on Triton's kernel until 0.21."""
+    triton_latent = traits.latent and not traits.sparse and (gpu.compute_capability or (9, 0))[0] not in (9, 10)
+    return traits.chunked or (triton_latent and facts.version < Version(0, 22))
+
+
+def capture_sizes(args: EngineArgs, gpu: Gpu, facts: EngineFacts, batch: Batch) -> tuple[int, ...]:
+    """Return the batch sizes that get a graph (vLLM `VllmConfig._set_cudagraph_sizes`, 0.8.5 to 0.33)."""
+    listed = args.cudagraph_capture_sizes or _listed_sizes(args)
     if listed:
-        return tuple(sorted({size for size in listed if size <= tokens}))
-    largest = _largest_capture(args, gpu, facts, tokens, seqs)
-    coarse_from = 256 if facts.version >= Version(0, 11, 1) else largest + 1
-    dense = range(1, 33) if args.performance_mode == "interactivity" else (1, 2, 4)
-    sizes = {*dense, *range(8, min(coarse_from, largest + 1), 8), *range(coarse_from, largest + 1, 16)}
-    if facts.version >= Version(0, 20):
-        sizes.add(tokens)
-    if facts.version >= Version(0, 29):
-        sizes.add(seqs)
-    return tuple(sorted(size for size in sizes if size <= largest))
+        return tuple(sorted({size for size in listed if size <= batch.tokens}))
+    asked = _asked_maximum(args)
+    forced = asked or _forced_maximum(facts, batch)
+    largest = forced or _default_maximum(gpu, facts, batch)
+    if facts.version < FIRST_WITH_A_MAXIMUM:
+        return _kept(_older_sizes(largest, stepped=forced is not None and asked is None), batch.tokens)
+    largest = min(largest, batch.tokens)
+    sizes = set(_strided(largest, dense=args.performance_mode == "interactivity"))
+    if facts.version >= Version(0, 20, 1):
+        sizes.add(batch.tokens)
+    if facts.version >= Version(0, 29) and not forced:
+        ceiling = _ceiling(gpu, facts)
+        sizes.update(count * batch.query_tokens for count in _request_counts(batch, ceiling))
+    return _kept(sizes, largest)
 
 
-def _listed_sizes(settings: Mapping[str, object]) -> tuple[int, ...]:
-    listed = settings.get("cudagraph_capture_sizes") or ()
+def _kept(sizes: Iterable[int], largest: int) -> tuple[int, ...]:
+    return tuple(sorted({size for size in sizes if size <= largest}))
+
+
+def _strided(largest: int, *, dense: bool = False) -> Iterable[int]:
+    """1, 2, 4, then every 8th up to 256 and every 16th beyond; each of the first 32 where latency counts."""
+    first = range(1, FINEST_LATENCY_SIZES + 1) if dense else (1, 2, 4)
+    return (*first, *range(8, min(256, largest + 1), 8), *range(256, largest + 1, 16))
+
+
+def _older_sizes(largest: int, *, stepped: bool) -> Iterable[int]:
+    """Until 0.11.0: every 8th, and 1, 2 and 4 whatever the maximum."""
+    return _strided(largest) if stepped else (1, 2, 4, *range(8, largest + 1, 8))
+
+
+def _request_counts(batch: Batch, ceiling: int) -> Iterable[int]:
+    """Since 0.29 decoding gets graphs of its own counts: every sequence at once, and with drafts the strides too."""
+    most = min(batch.seqs, ceiling) if batch.query_tokens > 1 else batch.seqs
+    return (*_kept(_strided(most), most), most) if batch.query_tokens > 1 else (most,)
+
+
+def _listed_sizes(args: EngineArgs) -> tuple[int, ...]:
+    older = str(args.setting("cuda_graph_sizes") or "").split()
+    listed = compilation_settings(args).get("cudagraph_capture_sizes") or (older if len(older) > 1 else ())
     if isinstance(listed, list) and all(str(size).isdecimal() and int(size) >= 1 for size in listed):
         return tuple(int(size) for size in listed)
     if not listed:
@@ -70,6 +138,20 @@ def _known_mode(mode: str) -> str:
     raise BadInput(field="compilation_config", message=f"cudagraph_mode {mode}.", fix=f"use one of {', '.join(MODES)}")
 
 
+def asked_maximum(args: EngineArgs) -> int | None:
+    """Return the largest size that the command names, None where it leaves it open."""
+    asked = args.max_cudagraph_capture_size or compilation_settings(args).get("max_cudagraph_capture_size")
+    return asked if isinstance(asked, int) else None
+
+
+def _asked_maximum(args: EngineArgs) -> int | None:
+    asked = asked_maximum(args)
+    if asked is not None:
+        return _capturable(asked, args)
+    older = args.number("cuda_graph_sizes")
+    return None if older is None else _capturable(int(older), args)
+
+
 def _capturable(asked: int, args: EngineArgs) -> int:
     if 1 <= asked <= LARGEST_CAPTURE:
         return asked
@@ -78,11 +160,20 @@ def _capturable(asked: int, args: EngineArgs) -> int:
     raise BadInput(field=field, message=message, fix=f"give a number from 1 to {LARGEST_CAPTURE:,}")
 
 
-def _largest_capture(args: EngineArgs, gpu: Gpu, facts: EngineFacts, tokens: int, seqs: int) -> int:
-    asked = args.max_cudagraph_capture_size or compilation_settings(args).get("max_cudagraph_capture_size")
-    if isinstance(asked, int):
-        return min(_capturable(asked, args), tokens)
+def _forced_maximum(facts: EngineFacts, batch: Batch) -> int | None:
+    """vLLM `GptOssForCausalLMConfig` asks for more than other models get, since 0.10.1."""
+    if batch.architecture != GPT_OSS or facts.version < Version(0, 10, 1):
+        return None
+    return 992 if facts.version == Version(0, 11) else 1024
+
+
+def _ceiling(gpu: Gpu, facts: EngineFacts) -> int:
+    capability = gpu.compute_capability
+    return 1024 if facts.version >= Version(0, 28) and capability is not None and capability[0] == 10 else 512
+
+
+def _default_maximum(gpu: Gpu, facts: EngineFacts, batch: Batch) -> int:
     if facts.version < Version(0, 10):
         return 512
-    wide = facts.version >= Version(0, 28) and gpu.compute_capability is not None and gpu.compute_capability[0] == 10
-    return min(2 * seqs, 1024 if wide else 512, tokens)
+    drafted = batch.query_tokens if facts.version >= Version(0, 13) else 1
+    return min(2 * batch.seqs * drafted, _ceiling(gpu, facts))

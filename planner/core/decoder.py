@@ -60,6 +60,7 @@ class Decoder:
     ignore lists of quantised checkpoints are matched against; `hf_to_vllm` are (checkpoint prefix, vLLM prefix) pairs.
     `intermediate_size` is the width of the dense MLP (of the experts of a token where no layer is dense). `ropes` are
     the distinct rotary tables; the scaling of `context_rope` (None: the first of them) counts for the longest context.
+    `whole_item_tokens` are those of the largest image or clip that the model attends to in both directions at once.
     """
 
     hidden_size: int
@@ -79,6 +80,7 @@ class Decoder:
     both_ends_everywhere: bool = False
     supports_pp: bool = True
     is_encoder_decoder: bool = False
+    whole_item_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,15 @@
 """Every flag that a command leaves open, filled in as that vLLM version does on that device for that model."""
 
-from planner.core.capture import capture_sizes, cudagraph_mode
+from planner.core.async_scheduling import async_scheduling, concurrent_batches
+from planner.core.capture import Batch, capture_sizes, cudagraph_mode
 from planner.core.engine import BatchDefaults, EngineArgs, EngineFacts, ResolvedArgs, Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.hardware import Gpu
 from planner.core.layout import parse_partition, pipeline_split
 from planner.core.model import Model
+from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
+from planner.core.speculation import speculation_of
+from planner.core.traits import Traits, traits_of
 from planner.core.units import DTYPE_BYTES, GIB, gib
 
 LENGTH_WITHOUT_A_KEY = 2048
@@ -33,12 +37,35 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     dtype = _dtype(args, model, gpu, facts)
     _require_whole_numbers(args)
     tp, pp, dp = _parallel_sizes(args, model)
+    traits, speculation = traits_of(model.decoder), speculation_of(args)
     max_model_len = _max_model_len(args, model, facts)
-    chunked = True if args.enable_chunked_prefill is None else args.enable_chunked_prefill
-    tokens, seqs = _batch(args, gpu, facts, tp * pp, max_model_len, chunked=chunked)
+    chunked = _chunked_prefill(args, facts, traits)
+    tokens, seqs = _batch(args, gpu, facts, model, tp * pp, max_model_len, chunked=chunked)
     kv_cache_dtype = dtype if args.kv_cache_dtype in (None, "auto") else str(args.kv_cache_dtype)
-    mode = cudagraph_mode(args, gpu, facts)
-    runner = model_runner(args, model, facts) if not gpu.is_cpu else "v1"
+    mode = cudagraph_mode(args, gpu, facts, traits)
+    drafted = 0 if speculation is None else speculation.tokens
+    batch = Batch(tokens=tokens, seqs=seqs, query_tokens=1 + drafted, architecture=model.architecture)
+    runner = model_runner(
+        args,
+        gpu,
+        facts,
+        architecture=model.architecture,
+        traits=traits,
+        quantised=getattr(model, "quantization", None) is not None,
+        speculation=speculation,
+    )
+    caches_prefixes = prefix_caching(args, facts, architecture=model.architecture, traits=traits)
+    states = mamba_cache_mode(
+        args,
+        facts,
+        architecture=model.architecture,
+        traits=traits,
+        caches_prefixes=caches_prefixes,
+        drafts=speculation is not None,
+    )
+    asynchronous = async_scheduling(
+        args, gpu, facts, runner=runner, stages=pp, speculation=speculation, keeps_states=states != "none"
+    )
     return ResolvedArgs(
         dtype=dtype,
         tensor_parallel_size=tp,
@@ -53,16 +80,19 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         kv_element_bytes=_kv_element_bytes(kv_cache_dtype),
         block_size=_block_size(args, gpu, facts),
         enforce_eager=bool(args.enforce_eager) or mode == "NONE",
-        enable_prefix_caching=True if args.enable_prefix_caching is None else args.enable_prefix_caching,
+        enable_prefix_caching=caches_prefixes,
         enable_chunked_prefill=chunked,
-        async_scheduling=_async_scheduling(args, gpu, facts, runner, pp),
+        async_scheduling=asynchronous,
         cudagraph_mode=mode,
-        cudagraph_capture_sizes=capture_sizes(args, gpu, facts, tokens, seqs) if mode != "NONE" else (),
+        cudagraph_capture_sizes=capture_sizes(args, gpu, facts, batch) if mode != "NONE" else (),
         model_runner=runner,
         kv_cache_memory_bytes=_kv_cache_memory_bytes(args, gpu, facts),
         num_gpu_blocks_override=args.num_gpu_blocks_override,
         layers_per_stage=_layers_per_stage(args, model, pp),
         given=args.given,
+        mamba_cache_mode=states,
+        max_concurrent_batches=concurrent_batches(asynchronous=asynchronous, runner=runner, stages=pp),
+        num_speculative_tokens=drafted,
     )
 
 
@@ -101,14 +131,32 @@ def _block_size(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> int:
 
 
 def _dtype(args: EngineArgs, model: Model, gpu: Gpu, facts: EngineFacts) -> str:
-    """`auto` takes the checkpoint's dtype, but float32 becomes the device's 16-bit one (vLLM `_resolve_auto_dtype`)."""
+    """`auto` takes the checkpoint's dtype where device and family can, else the first that both can.
+
+    float32 becomes that one too. Source: vLLM `config.model._resolve_auto_dtype`, `Platform.supported_dtypes`.
+    """
     given = (args.dtype or "auto").lower()
     if given != "auto":
         return DTYPE_SPELLINGS.get(given, given)
-    halves = "float16" if gpu.below(8) or facts.version < Version(0, 9) else "bfloat16"
-    if model.dtype == "float32" or (model.dtype == "bfloat16" and gpu.below(8)):
-        return halves
-    return model.dtype
+    able = [dtype for dtype in _device_dtypes(gpu, facts) if (dtype, model.model_type) not in refused_dtypes(facts)]
+    return model.dtype if model.dtype in able and model.dtype != "float32" else able[0]
+
+
+def _device_dtypes(gpu: Gpu, facts: EngineFacts) -> tuple[str, ...]:
+    """16-bit types of the device, the preferred one first: until 0.9 that was float16 everywhere."""
+    if gpu.below(8):
+        return ("float16", "float32")
+    return ("bfloat16", "float16", "float32") if facts.version >= Version(0, 9) else ("float16", "bfloat16", "float32")
+
+
+def refused_dtypes(facts: EngineFacts) -> frozenset[tuple[str, str]]:
+    """Return the (dtype, model_type) pairs that overflow (vLLM `_FLOAT16_NOT_SUPPORTED_MODELS`, since 0.9.1)."""
+    if facts.version < Version(0, 9, 1):
+        return frozenset()
+    families = ["gemma2", "gemma3", "glm4"]
+    families += ["gemma3_text"] if facts.version >= Version(0, 10, 2) else []
+    families += ["plamo2"] if facts.version < Version(0, 27) else []
+    return frozenset(("float16", family) for family in families)
 
 
 def _max_model_len(args: EngineArgs, model: Model, facts: EngineFacts) -> int:
@@ -123,17 +171,35 @@ def default_batch(gpu: Gpu, facts: EngineFacts) -> BatchDefaults:
     return next(row for row in facts.batched_token_defaults if row.holds_for(gib(gpu.total_bytes), name))
 
 
+def _chunked_prefill(args: EngineArgs, facts: EngineFacts, traits: Traits) -> bool:
+    """Encoder-decoders take a prompt whole; until 0.11.0 all others took it in parts, whatever was asked."""
+    if traits.encoder_decoder:
+        return False
+    asked = args.enable_chunked_prefill
+    return True if asked is None or facts.chunked_prefill_is_forced else asked
+
+
 def _batch(
-    args: EngineArgs, gpu: Gpu, facts: EngineFacts, world_size: int, max_model_len: int, *, chunked: bool
+    args: EngineArgs, gpu: Gpu, facts: EngineFacts, model: Model, world_size: int, max_model_len: int, *, chunked: bool
 ) -> tuple[int, int]:
-    """Return (max_num_batched_tokens, max_num_seqs); vLLM `_set_default_max_num_seqs_and_batched_tokens_args`."""
+    """Return (max_num_batched_tokens, max_num_seqs).
+
+    Source: vLLM `EngineArgs._set_default_max_num_seqs_and_batched_tokens_args`, `_set_default_args_v1` before 0.11.
+    """
     default_tokens, default_seqs = _batch_defaults(args, gpu, facts, world_size)
     seqs = args.max_num_seqs or default_seqs
-    if args.max_num_batched_tokens is not None:
-        tokens = args.max_num_batched_tokens
-    else:
-        tokens = min(default_tokens if chunked else max(max_model_len, default_tokens), seqs * max_model_len)
-    return tokens, seqs if args.max_num_seqs else min(seqs, tokens)
+    tokens = args.max_num_batched_tokens
+    if tokens is None:
+        tokens = max(default_tokens, max_model_len if not chunked else 0, _whole_item_tokens(model, facts))
+        tokens = min(tokens, seqs * max_model_len) if facts.batch_capped_by_sequences else tokens
+    if args.max_num_seqs or not facts.sequences_capped_by_batch:
+        return tokens, seqs
+    return tokens, min(seqs, tokens)
+
+
+def _whole_item_tokens(model: Model, facts: EngineFacts) -> int:
+    """An item that the model attends to in both directions must fit one step (vLLM `is_mm_prefix_lm`, since 0.22)."""
+    return (model.decoder.whole_item_tokens or 0) if facts.version >= Version(0, 22) else 0
 
 
 def _batch_defaults(args: EngineArgs, gpu: Gpu, facts: EngineFacts, world_size: int) -> tuple[int, int]:
@@ -146,8 +212,16 @@ def _batch_defaults(args: EngineArgs, gpu: Gpu, facts: EngineFacts, world_size: 
         row = default_batch(gpu, facts)
         tokens = row.offline_tokens if offline else row.server_tokens
         seqs = row.max_num_seqs_offline or row.max_num_seqs if offline else row.max_num_seqs
+    if facts.batched_dp_tokens is not None and _batched_experts(args):
+        tokens = facts.batched_dp_tokens
     doubled = 2 if args.performance_mode == "throughput" else 1
     return tokens * doubled, seqs * doubled
+
+
+def _batched_experts(args: EngineArgs) -> bool:
+    """Experts over data-parallel ranks whose kernels take batches of a fixed size (vLLM `use_batched_dp_moe`)."""
+    spread = bool(args.enable_expert_parallel) and (args.data_parallel_size or 1) > 1
+    return spread and args.setting("all2all_backend") in ("deepep_low_latency", "nixl_ep")
 
 
 def _kv_element_bytes(kv_cache_dtype: str) -> int:
@@ -177,25 +251,3 @@ def _layers_per_stage(args: EngineArgs, model: Model, stages: int) -> tuple[int,
     if text:
         return parse_partition(text, num_layers=model.num_layers, stages=stages)
     return pipeline_split(model.num_layers, stages)
-
-
-RUNNER_V2_ARCHITECTURES = {
-    "none": frozenset[str](),
-    "qwen3_dense": frozenset({"Qwen3ForCausalLM"}),
-    "dense_list": frozenset({"Qwen3ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"}),
-}
-
-
-def model_runner(args: EngineArgs, model: Model, facts: EngineFacts) -> str:
-    """Return which model runner (`v1` or `v2`) serves a dense model (vLLM `VllmConfig.use_v2_model_runner`)."""
-    asked = args.env("VLLM_USE_V2_MODEL_RUNNER")
-    if asked in ("0", "1") and facts.model_runner_v2 != "none":
-        return "v2" if asked == "1" else "v1"
-    served = RUNNER_V2_ARCHITECTURES.get(facts.model_runner_v2)
-    return "v2" if served is None or model.architecture in served else "v1"
-
-
-def _async_scheduling(args: EngineArgs, gpu: Gpu, facts: EngineFacts, runner: str, stages: int) -> bool:
-    able = not gpu.is_cpu and (stages == 1 or runner == "v2")
-    wanted = facts.async_scheduling_default if args.async_scheduling is None else args.async_scheduling
-    return able and wanted

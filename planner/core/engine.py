@@ -54,7 +54,10 @@ class EngineFacts:
     """What one vLLM version does, as far as memory is concerned; `catalog/engines.yaml` holds the sources.
 
     `cuda_graphs` is `outside` (captured after sizing), `measured_outside` (0.18 to 0.19: measured, not deducted) or
-    `inside` the budget (from 0.20). `model_runner_v2` names the models that the second runner serves by default.
+    `inside` the budget (from 0.20). `model_runner_v2` tells which models the second runner serves by default: `none`,
+    `listed_plain` (those listed, unless quantised or with experts), `listed`, `listed_or_dense`, `nearly_all`; it lacks
+    the flags and drafters named with it. `hybrid_prefix_caching` is `never`, `some` (models that keep every state),
+    `asked` or `default`; `async_over_stages` is `never`, `always` or `v2` (only with the second runner).
     """
 
     version: Version
@@ -74,6 +77,17 @@ class EngineFacts:
     kv_cache_memory_bytes: bool
     async_scheduling_default: bool
     model_runner_v2: str
+    model_runner_v2_architectures: tuple[str, ...] = ()
+    model_runner_v2_lacks: tuple[str, ...] = ()
+    model_runner_v2_lacks_drafters: tuple[str, ...] = ()
+    async_drafters: tuple[str, ...] = ()
+    async_over_stages: str = "v2"
+    chunked_prefill_is_forced: bool = False
+    hybrid_prefix_caching: str = "default"
+    states_of_every_block: bool = False
+    batch_capped_by_sequences: bool = True
+    sequences_capped_by_batch: bool = True
+    batched_dp_tokens: int | None = None
     batched_token_defaults: tuple[BatchDefaults, ...]
     cpu_block_size: int = 128
     cpu_server_tokens: int = 2048
@@ -137,6 +151,22 @@ class EngineArgs:
         """Return a variable set with the command (the last one wins), or None."""
         return dict(self.environment).get(name)
 
+    def setting(self, name: str) -> object:
+        """Return any flag under vLLM's own name, those that do not touch memory too; None where it is not given."""
+        value = getattr(self, name, None)
+        return value if value is not None else dict(self.other).get(name)
+
+    def number(self, name: str) -> float | None:
+        """Return a flag that takes a number; None where it is not given or holds none."""
+        try:
+            return float(str(self.setting(name)))
+        except ValueError:
+            return None
+
+    def asks(self, name: str) -> bool:
+        """Whether a switch is turned on."""
+        return self.setting(name) is True
+
     @property
     def given(self) -> frozenset[str]:
         """The names of the flags that the command sets."""
@@ -148,7 +178,9 @@ class EngineArgs:
 class ResolvedArgs:
     """The command with every default of its version filled in; `given` names what the user set.
 
-    `cudagraph_mode` is `NONE`, `PIECEWISE` or `FULL_AND_PIECEWISE`; `model_runner` is `v1` or `v2`.
+    `cudagraph_mode` is `NONE`, `PIECEWISE`, `FULL`, `FULL_DECODE_ONLY` or `FULL_AND_PIECEWISE`; `model_runner` is `v1`
+    or `v2`. `mamba_cache_mode` says which states a request keeps: the running one (`none`), those at block ends
+    (`align`) or all (`all`). `max_concurrent_batches` may be in flight at once.
     """
 
     dtype: str
@@ -174,3 +206,11 @@ class ResolvedArgs:
     num_gpu_blocks_override: int | None
     layers_per_stage: tuple[int, ...]
     given: frozenset[str]
+    mamba_cache_mode: str = "none"
+    max_concurrent_batches: int = 1
+    num_speculative_tokens: int = 0
+
+    @property
+    def max_in_flight_tokens(self) -> int:
+        """Tokens that may be scheduled and not yet settled (vLLM `VllmConfig.max_in_flight_tokens`, 0.26 on)."""
+        return self.max_concurrent_batches * self.max_num_batched_tokens
