@@ -10,7 +10,8 @@ from planner.core.model import Model
 from planner.core.modules import Linear, Module, Split
 from planner.core.situation import Situation
 from planner.core.units import MIB, round_up
-from planner.core.weights import layers_of_stage
+from planner.core.weight_bytes import module_tensors
+from planner.core.weight_rank import Rank, is_buffer, rank_of
 
 LARGE_TENSOR_BYTES = 10 * MIB  # PyTorch c10/cuda CUDACachingAllocator: kMinLargeAlloc
 SEGMENT_STEP_BYTES = 2 * MIB  # kRoundLarge
@@ -30,26 +31,26 @@ def rounding_bytes(situation: Situation) -> int:
 
 
 def layer_tensors(situation: Situation) -> Iterator[tuple[int, int]]:
-    """Return the bytes of each matrix of the different layers of one rank, with how often it comes."""
-    for layer, count in layers_of_stage(situation.model, situation.layout, situation.pp_stage):
-        yield from ((size, count) for size in _matrices(situation, layer.modules))
+    """Return the bytes of each tensor of the different layers of one rank, with how often it comes."""
+    rank = _rank(situation)
+    for layer, count in rank.layers:
+        yield from ((size, count) for size in _tensors(rank, layer.modules))
 
 
 def end_tensors(situation: Situation) -> Iterator[int]:
-    """Return the bytes of embedding and head, where this stage holds them."""
-    model, layout = situation.model, situation.layout
-    rows = round_up(model.vocab_size, 64) // layout.tensor_parallel_size
-    first, last = layout.is_first(situation.pp_stage), layout.is_last(situation.pp_stage)
-    copies = int(first) + int(last and not (first and model.tie_word_embeddings))
-    for _ in range(copies):
-        yield rows * model.hidden_size * situation.element_bytes
+    """Return the bytes of embedding and head, and of what else stands at the ends that this stage holds."""
+    rank = _rank(situation)
+    yield from _tensors(rank, rank.end_modules())
 
 
-def _matrices(situation: Situation, modules: Iterable[Module]) -> Iterator[int]:
-    tp = situation.layout.tensor_parallel_size
+def _rank(situation: Situation) -> Rank:
+    return rank_of(situation.model, situation.layout, situation.pp_stage, situation.place)
+
+
+def _tensors(rank: Rank, modules: Iterable[Module]) -> Iterator[int]:
     for module in modules:
-        if isinstance(module, Linear) and module.served != "transformers":
-            yield sum(module.outputs_on_rank(tp)) * module.inputs_on_rank(tp) * situation.element_bytes
+        if rank.builds(module) and not is_buffer(module):
+            yield from module_tensors(module, rank.place).kept
 
 
 def gated_mlp(model: Model) -> bool:

@@ -16,12 +16,18 @@ class Rank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How one model is spread: tensor, pipeline and data parallel sizes, and the layers of each stage."""
+    """How one model is spread: tensor, pipeline and data parallel sizes, and the layers of each stage.
+
+    With `enable_expert_parallel` whole experts are dealt out to the ranks of TP x DP, `redundant_experts` copies of
+    some among them (EPLB); without it each expert is cut.
+    """
 
     tensor_parallel_size: int
     pipeline_parallel_size: int
     data_parallel_size: int
     layers_per_stage: tuple[int, ...]
+    enable_expert_parallel: bool = False
+    redundant_experts: int = 0
 
     @property
     def world_size(self) -> int:

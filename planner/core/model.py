@@ -12,8 +12,9 @@ from planner.core.engine import Version
 from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.model_facts import ModelFacts as ModelFacts
 from planner.core.model_facts import stated_facts
-from planner.core.model_scope import language_model, stated_architecture, unknown, unknown_architecture
+from planner.core.model_scope import language_model, stated_architecture, unknown_architecture
 from planner.core.modules import parameters_of
+from planner.core.quantization import Quantization, quantised, read_quantization
 from planner.core.rope import Rope
 
 DTYPES = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16", "float32": "float32", "float": "float32"}
@@ -23,6 +24,8 @@ DTYPE_WHEN_ABSENT = "float32"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A model ready to be planned: its decoder, and what config.json says beside it.
+
+    The modules of a quantised checkpoint carry its schemes; `quantization` says how it came by them.
 
     `dtype` is the checkpoint's. `derived_max_model_len` is vLLM's limit in its newest release (None: no key states
     one); `context` gives it for any release. `first` and `last` are the releases that serve it (None: every planned
@@ -40,6 +43,7 @@ class Model:
     transformers_since: Version | None
     first: Version | None
     last: Version | None
+    quantization: Quantization | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -124,16 +128,8 @@ def model_from_config(config: Mapping[str, object], *, name: str) -> Model:
     architecture = ARCHITECTURES.get(name_in_config)
     if architecture is None:
         raise unknown_architecture(language, name_in_config)
-    _require_unquantised(language)
     keys = ConfigKeys(language, architecture.names, CLASS_DEFAULTS.get(architecture.model_type, {}))
     return _model(keys, architecture, name=name, architecture_name=name_in_config)
-
-
-def _require_unquantised(config: Mapping[str, object]) -> None:
-    for name in ("quantization_config", "compression_config"):
-        if (quantised := config.get(name)) is not None:
-            method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
-            raise unknown(name, f"quantised weights are not planned yet{f' ({method})' if method else ''}.")
 
 
 def model_facts(config: Mapping[str, object]) -> ModelFacts:
@@ -147,6 +143,9 @@ def model_facts(config: Mapping[str, object]) -> ModelFacts:
 
 def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architecture_name: str) -> Model:
     decoder = with_shared_layers(architecture.build(keys))
+    quantization = read_quantization(keys.config)
+    if quantization is not None:
+        decoder = quantised(decoder, quantization)
     rope = decoder.context_rope or next(iter(decoder.ropes), Rope())
     context = read_context_length(keys, rope)
     return Model(
@@ -161,6 +160,7 @@ def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architect
         transformers_since=_version(architecture.transformers_since),
         first=_version(architecture.first),
         last=_version(architecture.last),
+        quantization=quantization,
     )
 
 

@@ -42,7 +42,7 @@ class Linear:
 
     `may_quantise` is False where vLLM builds it without a quantisation config (routers, most towers); `scheme` is what
     the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype.
-    `copies_after_load` counts copies of the weight that stay in memory after loading, in elements. `served` is "" or
+    `served` is "" or
     the modelling code that has it: vLLM's own ("vllm") or the Transformers backend ("transformers").
     """
 
@@ -104,7 +104,8 @@ class Table:
 class Tensor:
     """Loose elements: norms, states, scales, positions.
 
-    `sharded` divides them by TP, `units` as in `Shard`; `dtype` overrides the model's; a buffer isn't trained.
+    `sharded` divides them by TP, `units` as in `Shard`; `dtype` overrides the model's; a buffer isn't trained. One that
+    doesn't stay is gone when loading has ended.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Tensor:
     units: int | None = None
     dtype: str | None = None
     is_buffer: bool = False
+    stays: bool = True
     served: str = ""
 
     def on_rank(self, tensor_parallel_size: int) -> int:
@@ -193,7 +195,7 @@ def parameters_of(module: Module) -> int:
         case Table():
             return 0 if module.tied else module.rows * (module.width + int(module.bias))
         case Tensor():
-            return 0 if module.is_buffer else module.elements
+            return 0 if module.is_buffer or not module.stays else module.elements
 
 
 def expert_elements(experts: Experts, width: int) -> int:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 class Scheme:
     """One way to store a weight matrix: its method, bits an element, and how its scales are grouped.
 
-    `method` names the layout ("fp8", "fp8_block", "awq", "gptq", "int8", "pack", "nvfp4", "mxfp4", "mxfp8", "bnb").
-    `group_size` counts elements along the input that share a scale (None: a tensor or a channel, see `granularity`);
-    `block` is (outputs, inputs) of a block of `fp8_block`.
+    `method` names the layout: "fp8", "int8", "awq", "gptq", "pack" (compressed-tensors' packed integers), "nvfp4",
+    "mxfp4", "mxfp8". `granularity` says what shares a scale: "tensor" (one a merged projection), "channel" (one an
+    output), "block" (`block`, outputs x inputs) or "group" (`group_size` inputs; None: all of them). `scale_bytes` is
+    the size of a block's scale. `origin` tells the checkpoint families apart where they keep different extras
+    ("modelopt", "compressed-tensors", "fbgemm", "gpt_oss", "" otherwise). `made_at_load` weights are quantised by vLLM
+    while it loads a checkpoint that is not (`--quantization fp8_per_tensor` and the like).
     """
 
     method: str
@@ -17,6 +20,9 @@ class Scheme:
     granularity: str = "tensor"
     group_size: int | None = None
     block: tuple[int, int] | None = None
+    scale_bytes: int = 4
     zero_points: bool = False
     static_input_scale: bool = False
     sorts_groups: bool = False
+    origin: str = ""
+    made_at_load: bool = False

@@ -6,6 +6,7 @@ from planner.core.engine import EngineFacts, ResolvedArgs, Version
 from planner.core.hardware import Gpu
 from planner.core.layout import Layout
 from planner.core.model import Model
+from planner.core.place import Place, place_of
 from planner.core.units import DTYPE_BYTES
 
 ALLREDUCE_FUSION_SINCE = Version(0, 17)
@@ -22,6 +23,16 @@ class Situation:
     args: ResolvedArgs
     layout: Layout
     pp_stage: int
+
+    @property
+    def place(self) -> Place:
+        """The rank as far as the sizes of its tensors depend on it."""
+        return place_of(
+            self.layout,
+            dtype=self.args.dtype,
+            capability=self.gpu.compute_capability,
+            version=self.facts.version,
+        )
 
     @property
     def element_bytes(self) -> int:

@@ -132,7 +132,7 @@ MOE = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_lo
     ("config", "field", "words"),
     [
         ({**LLAMA_31_8B, **MOE}, "architectures", "mixture of experts"),
-        ({**LLAMA_31_8B, "quantization_config": {"quant_method": "fp8"}}, "quantization_config", "quantised weights"),
+        ({**LLAMA_31_8B, "quantization_config": {"quant_method": "hqq"}}, "quantization_config", "hqq"),
         ({**LLAMA_31_8B, "sliding_window": 4096}, "sliding_window", "sliding window (4096)"),
         ({**QWEN2_7B, "use_sliding_window": True}, "sliding_window", "sliding window"),
         ({**QWEN3_8B, "layer_types": ["full_attention", "sliding_attention"]}, "layer_types", "sliding_attention"),
