@@ -11,10 +11,14 @@ from planner.core.rope import Rope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One decoder layer: its modules, and what it caches (nothing, one cache, or several)."""
+    """One decoder layer: its modules, and what it caches (nothing, one cache, or several).
+
+    `ropes` are the rotary tables it reads, where not every layer of the model reads the same ones.
+    """
 
     modules: tuple[Module, ...]
     caches: tuple[Cache, ...]
+    ropes: tuple[Rope, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,14 +49,12 @@ class Heads:
 
 
 def read_heads(keys: ConfigKeys) -> Heads:
-    """Return the heads that a config states under transformers' own names; BadInput where they contradict each other."""
+    """Return the heads that a config states under transformers' names; BadInput where they contradict each other."""
     hidden, queries = keys.required_size("hidden_size"), keys.required_size("num_attention_heads")
     kv = keys.size("num_key_value_heads") or queries
     if queries % kv:
         message = f"{queries} attention heads cannot share {kv} key-value heads evenly."
-        raise BadInput(
-            field=keys.spelling("num_key_value_heads"), message=message, fix=f"give a divisor of {queries}"
-        )
+        raise BadInput(field=keys.spelling("num_key_value_heads"), message=message, fix=f"give a divisor of {queries}")
     return Heads(hidden=hidden, queries=queries, kv=kv, size=keys.size("head_dim") or hidden // queries)
 
 
@@ -90,7 +88,7 @@ def attention(
 
 
 def borrowing_attention(heads: Heads, name: str = "self_attn", *, bias: bool = False) -> Iterator[Module]:
-    """Yield the modules of a layer that reads the keys and values of an earlier one: queries with their norm, output."""
+    """Yield the modules of a layer that reads the keys and values of an earlier one: queries, their norm, output."""
     yield column(f"{name}.q_proj", heads.hidden, ("q_proj", heads.width), bias=bias)
     yield row(f"{name}.o_proj", heads.width, heads.hidden, bias=bias)
     yield norm(f"{name}.q_norm", heads.size)

@@ -1,0 +1,97 @@
+"""DeepSeek V2, V3 and their kin: latent attention, and experts beside shared ones after the first dense layers."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from types import MappingProxyType
+
+from planner.core.architectures.assembly import assemble, layer_norms, layer_of
+from planner.core.architectures.mixture import (
+    FLOAT32,
+    Mixture,
+    read_mixture,
+    routed,
+    router,
+    selection_bias,
+    shared_experts,
+    whole_number,
+)
+from planner.core.config_keys import ConfigKeys
+from planner.core.decoder import Architecture, Decoder
+from planner.core.grouped_attention import Heads, attention, read_heads
+from planner.core.latent_attention import latent_attention, read_latent
+from planner.core.modules import Module, gated_mlp
+from planner.core.rope import read_rope
+
+
+def build_deepseek(keys: ConfigKeys) -> Decoder:
+    """Return a DeepSeek V2 or V3; source: vLLM `models.deepseek_v2`."""
+    return latent_mixture(keys, router_dtype=None, chooses_by_bias=keys.text("topk_method") == "noaux_tc")
+
+
+def build_deepseek_v1(keys: ConfigKeys) -> Decoder:
+    """Return the first DeepSeek mixture, whose attention has grouped heads; source: vLLM `models.deepseek_v2`."""
+    heads = read_heads(keys)
+    heads = Heads(hidden=heads.hidden, queries=heads.queries, kv=heads.kv, size=heads.hidden // heads.queries)
+    shared = (*attention(heads), layer_norms(heads.hidden))
+    mixture = deepseek_experts(keys)
+    mlps = (tuple(_dense(keys)), tuple(_sparse(mixture, router_dtype=None, chooses_by_bias=False)))
+    dense, sparse = (layer_of((*shared, *mlp), heads.cache()) for mlp in mlps)
+    return assemble(
+        keys,
+        (sparse if is_sparse(keys, place) else dense for place in range(keys.required_size("num_hidden_layers"))),
+        width=keys.required_size("intermediate_size"),
+        heads=heads,
+        ropes=(read_rope(keys, head_dim=heads.size),),
+    )
+
+
+def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bias: bool) -> Decoder:
+    """Return a decoder of DeepSeek's layout."""
+    latent = read_latent(keys)
+    shared = (*latent_attention(latent), layer_norms(latent.hidden))
+    sparse_mlp = _sparse(deepseek_experts(keys), router_dtype=router_dtype, chooses_by_bias=chooses_by_bias)
+    dense, sparse = (layer_of((*shared, *mlp), latent.cache()) for mlp in (tuple(_dense(keys)), tuple(sparse_mlp)))
+    return assemble(
+        keys,
+        (sparse if is_sparse(keys, place) else dense for place in range(keys.required_size("num_hidden_layers"))),
+        width=keys.required_size("intermediate_size"),
+        heads=Heads(hidden=latent.hidden, queries=latent.heads, kv=1, size=latent.kv_rank + latent.rope),
+        ropes=(read_rope(keys, head_dim=latent.rope),),
+    )
+
+
+def is_sparse(keys: ConfigKeys, layer: int) -> bool:
+    """Return whether a layer holds experts."""
+    every = keys.size("moe_layer_freq") or 1
+    return layer >= whole_number(keys, "first_k_dense_replace") and layer % every == 0
+
+
+def deepseek_experts(keys: ConfigKeys) -> Mixture:
+    """Return the experts that a config states under DeepSeek's names."""
+    return read_mixture(keys, count="n_routed_experts", shared="n_shared_experts")
+
+
+def _dense(keys: ConfigKeys) -> Iterator[Module]:
+    yield from gated_mlp("mlp", keys.required_size("hidden_size"), keys.required_size("intermediate_size"))
+
+
+def _sparse(mixture: Mixture, *, router_dtype: str | None, chooses_by_bias: bool) -> Iterator[Module]:
+    yield router(mixture, dtype=router_dtype)
+    if chooses_by_bias:
+        yield selection_bias(mixture.count)
+    yield from shared_experts(mixture)
+    yield routed(mixture)
+
+
+_GLM_LITE = partial(latent_mixture, router_dtype=FLOAT32, chooses_by_bias=True)
+
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
+    {
+        "DeepseekForCausalLM": Architecture(model_type="deepseek", build=build_deepseek_v1),
+        "DeepseekV2ForCausalLM": Architecture(model_type="deepseek_v2", build=build_deepseek),
+        "DeepseekV3ForCausalLM": Architecture(model_type="deepseek_v3", build=build_deepseek),
+        "Glm4MoeLiteForCausalLM": Architecture(model_type="glm4_moe_lite", build=_GLM_LITE, first="0.15"),
+        "MistralLarge3ForCausalLM": Architecture(model_type="mistral4", build=build_deepseek, first="0.12"),
+        "AXK1ForCausalLM": Architecture(model_type="axk1", build=build_deepseek, first="0.17"),
+    }
+)

@@ -1,0 +1,19 @@
+"""The architectures with experts or latent attention, of every file of theirs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from planner.core.architectures import deepseek, glm_moe, gpt_oss, llama4, minimax, mixtral, qwen_moe
+from planner.core.decoder import Architecture
+
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
+    {
+        **mixtral.ARCHITECTURES,
+        **qwen_moe.ARCHITECTURES,
+        **gpt_oss.ARCHITECTURES,
+        **llama4.ARCHITECTURES,
+        **glm_moe.ARCHITECTURES,
+        **minimax.ARCHITECTURES,
+        **deepseek.ARCHITECTURES,
+    }
+)

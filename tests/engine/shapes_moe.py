@@ -1,0 +1,122 @@
+"""One small decoder for each planned family with experts or latent attention, and one for each key that changes it."""
+
+from tests.engine.shapes import small
+
+EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 256}
+LATENT = {
+    "kv_lora_rank": 512,
+    "q_lora_rank": 192,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "num_key_value_heads": 8,
+}
+DEEPSEEK = {**LATENT, **EXPERTS, "n_routed_experts": 8, "n_shared_experts": 2, "first_k_dense_replace": 1}
+YARN = {
+    "type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 256,
+    "beta_fast": 32,
+    "beta_slow": 1,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
+}
+
+MIXTURES = {
+    "mixtral": small("MixtralForCausalLM", "mixtral", num_local_experts=8, sliding_window=None),
+    "mixtral, own head size, tied": small(
+        "MixtralForCausalLM",
+        "mixtral",
+        num_local_experts=8,
+        num_experts_per_tok=2,
+        head_dim=96,
+        tie_word_embeddings=True,
+        sliding_window=None,
+    ),
+    "qwen3_moe": small("Qwen3MoeForCausalLM", "qwen3_moe", num_experts=8, head_dim=128, **EXPERTS),
+    "qwen3_moe, some layers dense, biased, tied": small(
+        "Qwen3MoeForCausalLM",
+        "qwen3_moe",
+        num_experts=8,
+        head_dim=64,
+        attention_bias=True,
+        decoder_sparse_step=2,
+        mlp_only_layers=[2, 3],
+        num_hidden_layers=6,
+        tie_word_embeddings=True,
+        **EXPERTS,
+    ),
+    "qwen2_moe": small(
+        "Qwen2MoeForCausalLM", "qwen2_moe", num_experts=8, shared_expert_intermediate_size=512, **EXPERTS
+    ),
+    "gpt_oss": small(
+        "GptOssForCausalLM",
+        "gpt_oss",
+        num_local_experts=8,
+        num_experts_per_tok=2,
+        intermediate_size=1152,
+        head_dim=64,
+        sliding_window=128,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_scaling={**YARN, "rope_type": "yarn", "truncate": False},
+    ),
+    "minimax_m2": small(
+        "MiniMaxM2ForCausalLM",
+        "minimax_m2",
+        num_local_experts=8,
+        num_experts_per_tok=2,
+        head_dim=64,
+        rotary_dim=32,
+        use_routing_bias=True,
+        scoring_func="sigmoid",
+        use_qk_norm=True,
+    ),
+    "glm4_moe": small(
+        "Glm4MoeForCausalLM",
+        "glm4_moe",
+        n_routed_experts=8,
+        n_shared_experts=1,
+        first_k_dense_replace=1,
+        head_dim=64,
+        partial_rotary_factor=0.5,
+        use_qk_norm=True,
+        attention_bias=True,
+        n_group=1,
+        topk_group=1,
+        routed_scaling_factor=1.0,
+        norm_topk_prob=True,
+        **EXPERTS,
+    ),
+    "deepseek_v2": small("DeepseekV2ForCausalLM", "deepseek_v2", n_group=1, topk_group=1, **DEEPSEEK),
+    "deepseek_v2, queries whole, by yarn": small(
+        "DeepseekV2ForCausalLM",
+        "deepseek_v2",
+        rope_scaling=YARN,
+        n_group=1,
+        topk_group=1,
+        **{**DEEPSEEK, "q_lora_rank": None},
+    ),
+    "deepseek_v3": small(
+        "DeepseekV3ForCausalLM",
+        "deepseek_v3",
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+        rope_scaling=YARN,
+        n_group=2,
+        topk_group=1,
+        num_nextn_predict_layers=1,
+        **DEEPSEEK,
+    ),
+    "llama4": small(
+        "Llama4ForCausalLM",
+        "llama4_text",
+        num_local_experts=4,
+        num_experts_per_tok=1,
+        intermediate_size_mlp=1024,
+        interleave_moe_layer_step=2,
+        attention_chunk_size=128,
+        no_rope_layers=[1, 1, 1, 0],
+        head_dim=64,
+        num_hidden_layers=4,
+    ),
+}
