@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from planner.core.hybrid_defaults import HYBRID_DEFAULTS
 from planner.core.mixture_defaults import MIXTURE_DEFAULTS
+from planner.core.multimodal_defaults import LANGUAGE_INSIDE, MULTIMODAL_DEFAULTS
 
 _LLAMA3_ROPE = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
 _MINISTRAL_ROPE = {"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 16384}
@@ -35,7 +36,7 @@ def _sizes(
     return {**{key: size for key, size in sizes.items() if size is not None}, **others}
 
 
-CLASS_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+_LANGUAGE_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         "llama": _sizes(4096, 32, 32, 11008, 32000, 2048),
         "mistral": _sizes(4096, 32, 32, 14336, 32000, 131072, num_key_value_heads=8, sliding_window=4096),
@@ -118,5 +119,12 @@ CLASS_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         ),
         **MIXTURE_DEFAULTS,
         **HYBRID_DEFAULTS,
+        **MULTIMODAL_DEFAULTS,
+    }
+)
+CLASS_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        **_LANGUAGE_DEFAULTS,
+        **{outer: _LANGUAGE_DEFAULTS[inner] for outer, inner in LANGUAGE_INSIDE.items() if inner in _LANGUAGE_DEFAULTS},
     }
 )

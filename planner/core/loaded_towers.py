@@ -92,7 +92,7 @@ def ranks_of(tower: Tower, use: TowerUse, *, tensor_parallel_size: int, version:
 def tower_modules(
     decoder: Decoder, use: TowerUse, *, tensor_parallel_size: int, is_first: bool, version: Version | None = None
 ) -> Iterator[tuple[Tower, int, Module]]:
-    """Return the modules of the towers that one rank of a stage holds: the tower, the ranks that share it, the module."""
+    """Return what one rank of a stage holds of the towers: the tower, the ranks that share it, the module."""
     for tower in loaded_towers(decoder, use, version=version):
         ranks = ranks_of(tower, use, tensor_parallel_size=tensor_parallel_size, version=version)
         if is_first or tower.on_every_stage:

@@ -52,8 +52,15 @@ def _vision(vision: ConfigKeys) -> Iterator[Module]:
     yield from (layer_norm("vision_model.layernorm_pre", width), layer_norm("vision_model.layernorm_post", width))
     yield from blocks("vision_model.model.layers", vision.required_size("num_hidden_layers"), block)
     yield up("vision_model.vision_adapter.mlp.fc1", intermediate, middle, bias=bias, may_quantise=False)
+    yield _rotary_table(patches + 1, width // vision.required_size("num_attention_heads"))
     outputs = vision.required_size("projector_output_dim")
     yield down("vision_model.vision_adapter.mlp.fc2", middle, outputs, bias=bias, may_quantise=False)
+
+
+def _rotary_table(places: int, head_dim: int) -> Tensor:
+    """Half of a head is rotated, by complex numbers of two fp32 each."""
+    name = "vision_model.model.layers.0.self_attn.rotary_emb.cos_sin_cache"
+    return Tensor(name=name, elements=2 * places * (head_dim // 2), dtype="float32", is_buffer=True)
 
 
 def _tokens(vision: ConfigKeys) -> int:

@@ -46,7 +46,7 @@ def pixtral(prefix: str, vision: ConfigKeys, layers: int) -> Iterator[Module]:
 
 
 def feature_depth(keys: ConfigKeys, depth: int, *, default: int) -> int:
-    """Return how many layers of a tower are built: up to the deepest whose features are used (negative from the end)."""
+    """Return how many layers are built: up to the deepest whose features are used (negative: from the end)."""
     wanted = numbers(keys, "vision_feature_layer") or (default,)
     return max(depth + layer + 1 if layer < 0 else layer for layer in wanted)
 

@@ -17,7 +17,6 @@ from planner.core.tower import (
     down,
     gate_and_up,
     layer_norm,
-    merged_qkv,
     numbers,
     rms_norm,
     rotary_table,
