@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import dense, gemma_vision, hybrids, llama_vision, mixtures, pixtral, qwen_vl
+from planner.core.architectures import dense, hybrids, mixtures, multimodal
 from planner.core.decoder import Architecture
 from planner.core.tower import wrapped
 
-_LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType({**dense.ARCHITECTURES, **hybrids.ARCHITECTURES, **mixtures.ARCHITECTURES})
-_WRAPPERS = {**qwen_vl.WRAPPERS, **gemma_vision.WRAPPERS, **pixtral.WRAPPERS, **llama_vision.WRAPPERS}
+_LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType(
+    {**dense.ARCHITECTURES, **hybrids.ARCHITECTURES, **mixtures.ARCHITECTURES}
+)
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {**_LANGUAGE_MODELS, **wrapped(_WRAPPERS, _LANGUAGE_MODELS)}
+    {**_LANGUAGE_MODELS, **wrapped(multimodal.WRAPPERS, _LANGUAGE_MODELS), **multimodal.ARCHITECTURES}
 )
 
 MODEL_TYPES: Mapping[str, str] = MappingProxyType(
