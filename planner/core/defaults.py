@@ -9,7 +9,7 @@ from planner.core.layout import parse_partition, pipeline_split
 from planner.core.model import Model
 from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
 from planner.core.speculation import speculation_of
-from planner.core.traits import Traits, traits_of
+from planner.core.traits import Traits
 from planner.core.units import DTYPE_BYTES, GIB, gib
 
 LENGTH_WITHOUT_A_KEY = 2048
@@ -37,7 +37,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     dtype = _dtype(args, model, gpu, facts)
     _require_whole_numbers(args)
     tp, pp, dp = _parallel_sizes(args, model)
-    traits, speculation = traits_of(model.decoder), speculation_of(args)
+    traits, speculation = model.traits, speculation_of(args)
     max_model_len = _max_model_len(args, model, facts)
     chunked = _chunked_prefill(args, facts, traits)
     tokens, seqs = _batch(args, gpu, facts, model, tp * pp, max_model_len, chunked=chunked)
@@ -51,7 +51,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         facts,
         architecture=model.architecture,
         traits=traits,
-        quantised=getattr(model, "quantization", None) is not None,
+        quantised=model.quantization is not None,
         speculation=speculation,
     )
     caches_prefixes = prefix_caching(args, facts, architecture=model.architecture, traits=traits)

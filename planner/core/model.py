@@ -16,6 +16,7 @@ from planner.core.model_scope import language_model, stated_architecture, unknow
 from planner.core.modules import parameters_of
 from planner.core.quantization import Quantization, quantised, read_quantization
 from planner.core.rope import Rope
+from planner.core.traits import Traits, traits_of
 
 DTYPES = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16", "float32": "float32", "float": "float32"}
 DTYPE_WHEN_ABSENT = "float32"
@@ -43,6 +44,7 @@ class Model:
     transformers_since: Version | None
     first: Version | None
     last: Version | None
+    traits: Traits
     quantization: Quantization | None = None
 
     @property
@@ -160,6 +162,7 @@ def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architect
         transformers_since=_version(architecture.transformers_since),
         first=_version(architecture.first),
         last=_version(architecture.last),
+        traits=traits_of(decoder),
         quantization=quantization,
     )
 
