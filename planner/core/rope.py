@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.core.config_keys import ConfigKeys, finite
+from planner.core.engine import Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.units import DTYPE_BYTES
 
@@ -23,8 +24,9 @@ class Rope:
     """Rotary embedding of a model; `kind` is "" when it has none.
 
     `positions` is the length vLLM builds it for, `original_positions` the trained one that scaling starts from. A
-    `multimodal` one rotates by time, height and width, and keeps four rows for each position. `dtype` is that of the
-    table where it is not the model's.
+    `multimodal` one rotates by time, height and width, and keeps four rows for each position: until the release
+    `one_row_since`, where there is one. `dtype` is that of the table where it is not the model's, `base` tells tables
+    apart that differ in nothing else.
     """
 
     kind: str = ""
@@ -33,16 +35,19 @@ class Rope:
     factor: float | None = None
     original_positions: int | None = None
     multimodal: bool = False
+    one_row_since: Version | None = None
     dtype: str = ""
+    base: float = 0.0
 
-    @property
-    def table_rows(self) -> int:
-        """Rows of the cosine and sine table.
+    def table_rows(self, version: Version | None = None) -> int:
+        """Rows of the cosine and sine table in a release of vLLM (None: the newest).
 
         Source: vLLM `layers.rotary_embedding` (`LinearScalingRotaryEmbedding`, `YaRNScalingRotaryEmbedding`,
         `Phi3LongRoPEScaledRotaryEmbedding`, `MRotaryEmbedding` and the plain one), 0.32.
         """
-        return self._rows() * (MULTIMODAL_ROWS if self.multimodal else 1)
+        since = self.one_row_since
+        one_row = not self.multimodal or (since is not None and (version is None or version >= since))
+        return self._rows() * (1 if one_row else MULTIMODAL_ROWS)
 
     def _rows(self) -> int:
         if self.kind == "linear":
@@ -53,9 +58,9 @@ class Rope:
             return (self.original_positions or 0) + self.positions
         return self.positions
 
-    def table_bytes(self, dtype: str) -> int:
+    def table_bytes(self, dtype: str, version: Version | None = None) -> int:
         """Bytes of vLLM's own table: a row of `rotary_dim` cosines and sines for each position."""
-        return self.table_rows * self.rotary_dim * DTYPE_BYTES[self.dtype or dtype] if self.kind else 0
+        return self.table_rows(version) * self.rotary_dim * DTYPE_BYTES[self.dtype or dtype] if self.kind else 0
 
     @property
     def frequencies_bytes(self) -> int:

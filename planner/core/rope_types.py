@@ -1,6 +1,7 @@
 """Rotary tables of models whose kinds of layers rotate differently: windows by a local base, full attention by its own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from planner.core.config_keys import ConfigKeys, finite
 from planner.core.errors import Unknown
@@ -14,24 +15,23 @@ PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.25}
 
 def ropes_by_type(
     keys: ConfigKeys,
-    kinds: Iterable[str],
     head_dims: Mapping[str, int],
     *,
     otherwise: Mapping[str, Mapping[str, object]] | None = None,
-) -> tuple[Rope, ...]:
-    """Return one table for each different rotation among the kinds of layers; vLLM shares those that are equal.
+) -> Mapping[str, Rope]:
+    """Return the rotary table of each kind of layer, given the size of its heads; vLLM shares those that are equal.
 
     `otherwise` is what the class takes for a kind where `rope_parameters` is absent. Source: transformers'
     `Gemma3TextConfig.convert_rope_params_to_dict`, vLLM `layers.rotary_embedding.get_rope`.
     """
-    found: dict[tuple[float, Rope], Rope] = {}
-    for kind in dict.fromkeys(kinds):
-        scaling = _scaling(keys, kind, otherwise or {})
-        base = finite("rope_theta", scaling.get("rope_theta") or _base(keys, kind))
-        whole = head_dims[kind] if scaling.get("rope_type") == "proportional" else None
-        rope = read_rope(keys, head_dim=head_dims[kind], rotary_dim=whole, scaling=scaling)
-        found.setdefault((base, rope), rope)
-    return tuple(found.values())
+    return {kind: _rope(keys, kind, head_dim, otherwise or {}) for kind, head_dim in head_dims.items()}
+
+
+def _rope(keys: ConfigKeys, kind: str, head_dim: int, otherwise: Mapping[str, Mapping[str, object]]) -> Rope:
+    scaling = _scaling(keys, kind, otherwise)
+    whole = head_dim if scaling.get("rope_type") == "proportional" else None
+    rope = read_rope(keys, head_dim=head_dim, rotary_dim=whole, scaling=scaling)
+    return replace(rope, base=finite("rope_theta", scaling.get("rope_theta") or _base(keys, kind)))
 
 
 def _scaling(keys: ConfigKeys, kind: str, otherwise: Mapping[str, Mapping[str, object]]) -> Mapping[str, object]:

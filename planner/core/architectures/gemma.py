@@ -24,7 +24,8 @@ def build(keys: ConfigKeys, *, period: int, normalises: bool) -> Decoder:
     heads = read_heads(keys)
     width = keys.required_size("intermediate_size")
     kinds = require_kinds(layer_types(keys, full_every(keys.size("sliding_window_pattern") or period)), KINDS)
-    layers = {kind: _layer(keys, heads, width, kind, normalises=normalises) for kind in set(kinds)}
+    ropes = ropes_by_type(keys, dict.fromkeys(kinds, heads.size)) if normalises else {}
+    layers = {kind: _layer(keys, heads, width, kind, rope=ropes.get(kind)) for kind in set(kinds)}
     tied = keys.flag("tie_word_embeddings")
     return Decoder(
         hidden_size=heads.hidden,
@@ -35,20 +36,22 @@ def build(keys: ConfigKeys, *, period: int, normalises: bool) -> Decoder:
         head_dim=heads.size,
         layers=tuple(layers[kind] for kind in kinds),
         ends=Ends(every=tuple(_ends(keys, heads, has_head=normalises and not tied))),
-        ropes=_ropes(keys, heads, kinds) if normalises else (read_rope(keys, head_dim=heads.size),),
+        ropes=tuple(ropes.values()) or (read_rope(keys, head_dim=heads.size),),
         context_rope=Rope() if normalises else None,
         tie_word_embeddings=tied,
     )
 
 
-def _layer(keys: ConfigKeys, heads: Heads, width: int, kind: str, *, normalises: bool) -> Layer:
+def _layer(keys: ConfigKeys, heads: Heads, width: int, kind: str, *, rope: Rope | None) -> Layer:
+    """Layers that rotate by their kind normalise queries and keys too."""
     bias = keys.flag("attention_bias")
     modules = (
-        *attention(heads, qkv_bias=bias, o_bias=bias, normalises=normalises),
+        *attention(heads, qkv_bias=bias, o_bias=bias, normalises=rope is not None),
         *gated_mlp("mlp", heads.hidden, width),
         *(norm(name, heads.hidden) for name in LAYER_NORMS),
     )
-    return Layer(modules=modules, caches=(heads.cache(window=window_of(keys, kind)),))
+    cache = heads.cache(window=window_of(keys, kind))
+    return Layer(modules=modules, caches=(cache,), ropes=() if rope is None else (rope,))
 
 
 def window_of(keys: ConfigKeys, kind: str) -> int | None:
@@ -57,10 +60,6 @@ def window_of(keys: ConfigKeys, kind: str) -> int | None:
     if window is None or keys.value("use_bidirectional_attention") not in (True, "all"):
         return window
     return window // 2 + 1
-
-
-def _ropes(keys: ConfigKeys, heads: Heads, kinds: tuple[str, ...]) -> tuple[Rope, ...]:
-    return ropes_by_type(keys, kinds, dict.fromkeys(kinds, heads.size))
 
 
 def _ends(keys: ConfigKeys, heads: Heads, *, has_head: bool) -> Iterator[Module]:

@@ -15,6 +15,7 @@ from planner.core.layer_types import FULL, SLIDING, full_every, layer_types, req
 from planner.core.model_scope import unknown
 from planner.core.modules import Experts, Module, Table, Tensor, gated_mlp, norm, replicated
 from planner.core.per_layer_inputs import PerLayerInputs
+from planner.core.rope import Rope
 from planner.core.rope_types import PROPORTIONAL, ropes_by_type
 
 PERIOD = 6
@@ -32,13 +33,14 @@ class _Plan:
     width: int
     first_borrowing: int
     inputs: PerLayerInputs | None
+    ropes: Mapping[str, Rope]
 
     def layer(self, index: int, kind: str) -> Layer:
         borrows = index >= self.first_borrowing
         heads = self.heads[kind]
         width = self.width * (2 if borrows and self.keys.flag("use_double_wide_mlp") else 1)
         cache = heads.cache(window=window_of(self.keys, kind), shared=borrows)
-        return Layer(modules=tuple(self._modules(heads, width, borrows=borrows)), caches=(cache,))
+        return Layer(modules=tuple(self._modules(heads, width, borrows=borrows)), caches=(cache,), ropes=(self.ropes[kind],))
 
     def _modules(self, heads: Heads, width: int, *, borrows: bool) -> Iterator[Module]:
         bias = self.keys.flag("attention_bias")
@@ -68,6 +70,7 @@ def build(keys: ConfigKeys) -> Decoder:
         width=keys.required_size("intermediate_size"),
         first_borrowing=len(kinds) - int(keys.number("num_kv_shared_layers") or 0),
         inputs=_inputs(keys, len(kinds)),
+        ropes=ropes_by_type(keys, {kind: held.size for kind, held in heads.items()}, otherwise=ROPES),
     )
     tied = keys.flag("tie_word_embeddings")
     windowed = heads[SLIDING]
@@ -80,7 +83,7 @@ def build(keys: ConfigKeys) -> Decoder:
         head_dim=windowed.size,
         layers=tuple(plan.layer(index, kind) for index, kind in enumerate(kinds)),
         ends=Ends(every=tuple(_ends(keys, plan, tied=tied))),
-        ropes=ropes_by_type(keys, kinds, {kind: held.size for kind, held in heads.items()}, otherwise=ROPES),
+        ropes=tuple(plan.ropes.values()),
         tie_word_embeddings=tied,
     )
 

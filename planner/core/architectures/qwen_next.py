@@ -13,6 +13,7 @@ from planner.core.architectures.mixture import Mixture, read_mixture, routed, ro
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder, Ends, Layer
 from planner.core.delta_net import DeltaNet, delta_net, read_delta_net
+from planner.core.engine import Version
 from planner.core.grouped_attention import Heads, attention, read_heads
 from planner.core.layer_types import FULL, LINEAR, layer_types, require_kinds
 from planner.core.modules import Module, gated_mlp, replicated
@@ -20,6 +21,7 @@ from planner.core.rope import Rope, read_rope
 from planner.core.tower import numbers
 
 KINDS = frozenset({FULL, LINEAR})
+ONE_ROW_SINCE = Version(0, 32)
 WHOLE_GATES = frozenset({"awq", "gptq", "auto-round", "inc"})
 
 
@@ -65,8 +67,8 @@ class _Plan:
         return index not in numbers(self.keys, "mlp_only_layers") and (index + 1) % step == 0
 
 
-def build(keys: ConfigKeys, *, sparse: bool, fused: bool, sees: bool = True) -> Decoder:
-    """Return the language model; one that never `sees` rotates by one position alone."""
+def build(keys: ConfigKeys, *, sparse: bool, fused: bool) -> Decoder:
+    """Return the language model, with experts if it is `sparse`; `fused` is Qwen3-Next."""
     plan = _Plan(
         keys=keys,
         heads=read_heads(keys),
@@ -78,7 +80,7 @@ def build(keys: ConfigKeys, *, sparse: bool, fused: bool, sees: bool = True) -> 
     kinds = layer_types(keys, lambda index: LINEAR if (index + 1) % interval else FULL)
     layers = [plan.layer(index, kind) for index, kind in enumerate(require_kinds(kinds, KINDS))]
     width = plan.mixture.token_width if plan.mixture else keys.required_size("intermediate_size")
-    ropes = (_rope(keys, plan.heads, sees=sees),)
+    ropes = (_rope(keys, plan.heads),)
     decoder = assemble(keys, layers, width=width, heads=plan.heads, ends=_ends(keys, fused=fused), ropes=ropes)
     return replace(decoder, tie_word_embeddings=decoder.tie_word_embeddings and not fused)
 
@@ -90,9 +92,8 @@ def _ends(keys: ConfigKeys, *, fused: bool) -> Ends:
     return moved_everywhere(plain_ends(keys), "embed_tokens")
 
 
-def _rope(keys: ConfigKeys, heads: Heads, *, sees: bool) -> Rope:
-    rope = read_rope(keys, head_dim=heads.size)
-    return rope if sees else replace(rope, multimodal=False)
+def _rope(keys: ConfigKeys, heads: Heads) -> Rope:
+    return replace(read_rope(keys, head_dim=heads.size), one_row_since=ONE_ROW_SINCE)
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
