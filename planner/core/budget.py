@@ -154,6 +154,7 @@ def _weights(situation: Situation) -> Term:
         pp_stage=situation.pp_stage,
         dtype=situation.args.dtype,
         version=situation.facts.version,
+        towers=situation.args.towers,
     )
     size = loaded.parameter_bytes + loaded.buffer_bytes
     return Term(

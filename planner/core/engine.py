@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, fields
 
 from planner.core.errors import BadInput
+from planner.core.tower_use import EVERY_TOWER, TowerUse
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+)(?:\.\d+)?)?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
 
@@ -180,7 +181,8 @@ class ResolvedArgs:
 
     `cudagraph_mode` is `NONE`, `PIECEWISE`, `FULL`, `FULL_DECODE_ONLY` or `FULL_AND_PIECEWISE`; `model_runner` is `v1`
     or `v2`. `mamba_cache_mode` says which states a request keeps: the running one (`none`), those at block ends
-    (`align`) or all (`all`). `max_concurrent_batches` may be in flight at once.
+    (`align`) or all (`all`). `max_concurrent_batches` may be in flight at once. `towers` says which of a model's
+    encoders are loaded.
     """
 
     dtype: str
@@ -209,6 +211,7 @@ class ResolvedArgs:
     mamba_cache_mode: str = "none"
     max_concurrent_batches: int = 1
     num_speculative_tokens: int = 0
+    towers: TowerUse = EVERY_TOWER
 
     @property
     def max_in_flight_tokens(self) -> int:

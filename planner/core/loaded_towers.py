@@ -1,28 +1,17 @@
 """Which towers a command loads, and whether a rank holds its share of one or all of it."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from planner.core.decoder import Decoder, Tower
 from planner.core.engine import EngineArgs, Version
-from planner.core.errors import BadInput, Unknown
+from planner.core.errors import Unknown
+from planner.core.json_flags import json_flag
 from planner.core.modules import Module
+from planner.core.tower_use import TowerUse
 
-LIMIT_FIELD = "limit_mm_per_prompt"
+LIMITS = "limit_mm_per_prompt"
 DATA_MODE = "data"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TowerUse:
-    """The modalities that no request may bring (their towers stay out), and how TP treats the towers.
-
-    `whole` asks for whole towers on every rank; those that cannot be are split.
-    """
-
-    left_out: frozenset[str] = frozenset()
-    everything_left_out: bool = False
-    whole: bool = False
+OLD_DATA_MODE = "enable_multimodal_encoder_data_parallel"
 
 
 def tower_use(args: EngineArgs) -> TowerUse:
@@ -31,33 +20,17 @@ def tower_use(args: EngineArgs) -> TowerUse:
     Raises Unknown for `--mm-encoder-only`, BadInput for limits that are no JSON object. Source: vLLM
     `MultiModalConfig.get_limit_per_prompt`, `config.model` (0.10.1 to 0.33).
     """
-    if args.setting("mm_encoder_only") is True:
+    if args.asks("mm_encoder_only"):
         raise Unknown(
             field="mm_encoder_only",
             message="an instance that runs the encoder alone is not planned.",
             fix="drop --mm-encoder-only to plan the whole model",
         )
     return TowerUse(
-        left_out=frozenset(name for name, limit in _limits(args).items() if _count(limit) == 0),
-        everything_left_out=args.setting("language_model_only") is True,
-        whole=args.setting("mm_encoder_tp_mode") == DATA_MODE,
-    )
-
-
-def _limits(args: EngineArgs) -> Mapping[str, object]:
-    stated = args.setting(LIMIT_FIELD)
-    if stated is None:
-        return {}
-    try:
-        limits = json.loads(stated) if isinstance(stated, str) else stated
-    except ValueError:
-        limits = None
-    if isinstance(limits, Mapping):
-        return limits
-    raise BadInput(
-        field=LIMIT_FIELD,
-        message=f"{LIMIT_FIELD} is {stated!r}; it must be a JSON object.",
-        fix="""give e.g. '{"image": 2}'""",
+        left_out=frozenset(name for name, limit in json_flag(args, LIMITS).items() if _count(limit) == 0),
+        everything_left_out=args.asks("language_model_only"),
+        whole=args.setting("mm_encoder_tp_mode") == DATA_MODE or args.asks(OLD_DATA_MODE),
+        profiled=not args.asks("skip_mm_profiling"),
     )
 
 

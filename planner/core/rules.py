@@ -9,6 +9,7 @@ from planner.core.hardware import Gpu
 from planner.core.layout import Layout
 from planner.core.model import Model
 from planner.core.terms import Reason
+from planner.core.tower_refusals import tower_refusals
 from planner.core.weights import weight_refusals
 
 FP16_REFUSED = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
@@ -34,7 +35,8 @@ Rule = Callable[[Case], Reason | None]
 def broken_rules(case: Case) -> tuple[Reason, ...]:
     """Return every refusal and warning of the stages before memory is measured, in the order of a boot."""
     found = [reason for rule in RULES if (reason := rule(case)) is not None]
-    return (*found, *weight_refusals(case.model, case.layout))
+    towers = tower_refusals(case.model, case.layout, towers=case.resolved.towers, version=case.facts.version)
+    return (*found, *weight_refusals(case.model, case.layout), *towers)
 
 
 def _refuse(rule: str, field: str, message: str, remedy: str) -> Reason:

@@ -2,12 +2,13 @@
 
 from planner.core.layout import Layout, pipeline_split
 from planner.core.model import model_from_config
+from planner.core.tower_refusals import tower_refusals
 from planner.core.weights import rank_weights, weight_refusals
 
 LENGTH_WITHOUT_A_KEY = 2048
 HEADS_TEXT = "Total number of attention heads"
 CANNOT_DIVIDE = "what cannot be divided"
-ASSERTED = frozenset({"kvheads_tp", "dim_tp"})
+ASSERTED = frozenset({"kvheads_tp", "dim_tp", "tower_tp"})
 
 
 def layout_of(model, *, tp=1, pp=1):
@@ -24,7 +25,7 @@ def ours(config, *, tp=1, pp=1, rank=0, dtype=None):
     """Return what we plan for one rank, in the words of the engine's answers; or the kind of refusal."""
     model = model_from_config(config, name="judged")
     layout = layout_of(model, tp=tp, pp=pp)
-    refusals = weight_refusals(model, layout)
+    refusals = (*weight_refusals(model, layout), *tower_refusals(model, layout))
     if refusals:
         return {"refused": CANNOT_DIVIDE if refusals[0].rule in ASSERTED else refusals[0].rule}
     weights = rank_weights(model, layout=layout, pp_stage=rank // tp, dtype=dtype or model.dtype)
