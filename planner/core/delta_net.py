@@ -73,10 +73,10 @@ def delta_net(net: DeltaNet, *, fused: bool, whole_gates: bool = False, name: st
     """
     keys, values = net.keys_width, net.values_width
     if fused:
-        yield column(f"{name}.in_proj_qkvz", net.hidden, ("in_proj_qkvz", 2 * keys + 2 * values))
+        yield column(f"{name}.in_proj_qkvz", net.hidden, ("in_proj_qkvz", 2 * keys + 2 * values, 4))
         yield column(f"{name}.in_proj_ba", net.hidden, ("in_proj_ba", 2 * net.value_heads))
     else:
-        yield column(f"{name}.in_proj_qkvz", net.hidden, ("in_proj_qkv", 2 * keys + values), ("in_proj_z", values))
+        yield column(f"{name}.in_proj_qkvz", net.hidden, ("in_proj_qkv", 2 * keys + values, 3), ("in_proj_z", values))
         yield _gates(net, f"{name}.in_proj_ba", whole=whole_gates)
     yield from net.around(name)
 

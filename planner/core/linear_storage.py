@@ -16,16 +16,12 @@ DEEPGEMM_SCALES_SINCE = Version(0, 12)
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A weight on one rank: the outputs of each merged projection, the inputs, and the inputs of all ranks."""
+    """A weight on one rank: its outputs, how many partitions they have, its inputs, and the inputs of all ranks."""
 
-    outputs: tuple[int, ...]
+    rows: int
+    partitions: int
     inputs: int
     all_inputs: int
-
-    @property
-    def rows(self) -> int:
-        """Outputs of all projections."""
-        return sum(self.outputs)
 
     @property
     def is_row_split(self) -> bool:
@@ -41,7 +37,7 @@ def matrix_tensors(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
 def _fp8(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
     weight = matrix.rows * matrix.inputs
     bound = FLOAT if scheme.origin == "fbgemm" else 0
-    static = FLOAT * len(matrix.outputs) if scheme.static_input_scale else 0
+    static = FLOAT * matrix.partitions if scheme.static_input_scale else 0
     created = (weight, _fp8_scales(matrix, scheme), static, bound)
     kept_static = 0 if place.below(8, 9) else FLOAT * int(scheme.static_input_scale)
     kept = (_padded_rows(matrix, scheme, place) * matrix.inputs, _kept_fp8_scales(matrix, scheme, place), kept_static)
@@ -64,7 +60,7 @@ def _fp8_scales(matrix: Matrix, scheme: Scheme) -> int:
             return scheme.scale_bytes * cdiv(matrix.rows, outputs) * cdiv(matrix.inputs, inputs)
         case "channel":
             return FLOAT * matrix.rows
-    return FLOAT * len(matrix.outputs)
+    return FLOAT * matrix.partitions
 
 
 def _kept_fp8_scales(matrix: Matrix, scheme: Scheme, place: Place) -> int:
@@ -91,7 +87,7 @@ def _int8(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
     channel = FLOAT * matrix.rows
     if scheme.made_at_load:
         return stored((weight * ELEMENT_BYTES[place.dtype],), (weight, channel))
-    scales = channel if scheme.granularity == "channel" else FLOAT * len(matrix.outputs)
+    scales = channel if scheme.granularity == "channel" else FLOAT * matrix.partitions
     zero = int(scheme.zero_points)
     static = FLOAT if scheme.static_input_scale else 0
     adjustment = FLOAT * matrix.rows if scheme.zero_points else 0
@@ -142,13 +138,14 @@ def _pack(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
 
 def _nvfp4(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
     weight, scales = matrix.rows * matrix.inputs // 2, matrix.rows * (matrix.inputs // (scheme.group_size or 16))
-    globals_ = FLOAT * len(matrix.outputs)
-    inputs = globals_ if scheme.static_input_scale else 0
+    globals_ = FLOAT * matrix.partitions
+    input_bytes = ELEMENT_BYTES[place.dtype] if scheme.weight_only else FLOAT
+    inputs = input_bytes * matrix.partitions if scheme.static_input_scale else 0
     if place.below(10):
         return stored((weight, scales, globals_, inputs), (weight, scales, FLOAT))
     kept_weight = round_up(matrix.rows, 32) * round_up(matrix.inputs, 32) // 2
     kept_scales = round_up(matrix.rows, 128) * round_up(matrix.inputs // (scheme.group_size or 16), 4)
-    kept_globals = FLOAT * (4 if inputs else 1)
+    kept_globals = FLOAT * (1 if scheme.weight_only or not inputs else 4)
     return stored((weight, scales, globals_, inputs), (kept_weight, kept_scales, kept_globals))
 
 

@@ -22,12 +22,14 @@ class Shard:
     """One of the projections that vLLM merges into a linear layer, under its checkpoint name (`q_proj`).
 
     `units` are what a rank gets whole (heads, groups): with more ranks than units each rank holds one of them, so they
-    are replicated. None: the outputs are divided as they are.
+    are replicated. None: the outputs are divided as they are. `partitions` counts what vLLM takes it apart into, each
+    with scales of its own.
     """
 
     name: str
     outputs: int
     units: int | None = None
+    partitions: int = 1
 
     def on_rank(self, tensor_parallel_size: int) -> int:
         """Return the outputs that one rank holds."""
@@ -41,7 +43,8 @@ class Linear:
     """A linear layer, `name` as vLLM has it inside its layer (`self_attn.qkv_proj`).
 
     `may_quantise` is False where vLLM builds it without a quantisation config (routers, most towers); `scheme` is what
-    the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype.
+    the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype; for one that
+    `computes_in_float32`, fp32 does on GPUs without a kernel for it.
     `served` is "" or
     the modelling code that has it: vLLM's own ("vllm") or the Transformers backend ("transformers").
     """
@@ -54,6 +57,7 @@ class Linear:
     may_quantise: bool = True
     scheme: Scheme | None = None
     dtype: str | None = None
+    computes_in_float32: bool = False
     served: str = ""
 
     def outputs_on_rank(self, tensor_parallel_size: int) -> tuple[int, ...]:
@@ -146,9 +150,9 @@ def qkv(
     return Linear(name=name, inputs=hidden, shards=shards, bias=bias)
 
 
-def column(name: str, inputs: int, *outputs: tuple[str, int], bias: bool = False) -> Linear:
-    """Return a column-parallel layer of one or several merged projections, given as (name, outputs)."""
-    shards = tuple(Shard(name=shard, outputs=size) for shard, size in outputs)
+def column(name: str, inputs: int, *outputs: tuple[str, int] | tuple[str, int, int], bias: bool = False) -> Linear:
+    """Return a column-parallel layer of one or several merged projections, given as (name, outputs[, partitions])."""
+    shards = tuple(Shard(name=each[0], outputs=each[1], partitions=each[2] if len(each) > 2 else 1) for each in outputs)
     return Linear(name=name, inputs=inputs, shards=shards, bias=bias)
 
 

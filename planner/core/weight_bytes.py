@@ -1,5 +1,6 @@
 """The tensors of one module on one rank, in bytes."""
 
+from planner.core.engine import Version
 from planner.core.expert_storage import experts_tensors
 from planner.core.linear_storage import Matrix, matrix_tensors
 from planner.core.modules import Experts, Linear, Module, Split, Table, Tensor
@@ -9,6 +10,9 @@ from planner.core.units import ELEMENT_BYTES, round_up
 
 VOCABULARY_MULTIPLE = 64
 SHARED_EXPERTS = "shared_expert"
+FLOAT32 = "float32"
+HOPPER = (9, 0)
+ROUTES_IN_FLOAT32_SINCE = Version(0, 17)
 
 
 def padded_vocabulary(vocab_size: int) -> int:
@@ -38,13 +42,23 @@ def ranks_of(linear: Linear, place: Place) -> int:
 def _linear(linear: Linear, place: Place) -> Stored:
     ranks = ranks_of(linear, place)
     outputs, inputs = linear.outputs_on_rank(ranks), linear.inputs_on_rank(ranks)
-    element = ELEMENT_BYTES[linear.dtype or place.dtype]
+    element = ELEMENT_BYTES[_dtype(linear, place)]
     bias = sum(outputs) * element if linear.bias else 0
     if linear.scheme is None:
         return stored((sum(outputs) * inputs * element, bias))
     whole = linear.inputs if linear.split is Split.ROW else inputs
-    weights = matrix_tensors(Matrix(outputs, inputs, whole), linear.scheme, place)
+    partitions = sum(shard.partitions for shard in linear.shards)
+    weights = matrix_tensors(Matrix(sum(outputs), partitions, inputs, whole), linear.scheme, place)
     return Stored((*weights.created, bias), (*weights.kept, bias)) if bias else weights
+
+
+def _dtype(linear: Linear, place: Place) -> str:
+    """Hopper and the data-centre Blackwells have a kernel that routes in fp32 from 16-bit weights.
+
+    Source: vLLM `fused_moe.router.gate_linear.GateLinear` (0.17 to 0.33).
+    """
+    has_kernel = place.runs(ROUTES_IN_FLOAT32_SINCE) and (place.capability == HOPPER or place.is_family(10))
+    return FLOAT32 if linear.computes_in_float32 and not has_kernel else linear.dtype or place.dtype
 
 
 def _table(table: Table, place: Place) -> Stored:
@@ -52,5 +66,5 @@ def _table(table: Table, place: Place) -> Stored:
     bias = rows * element if table.bias else 0
     if table.scheme is None:
         return stored((rows * table.width * element, bias))
-    weights = matrix_tensors(Matrix((rows,), table.width, table.width), table.scheme, place)
+    weights = matrix_tensors(Matrix(rows, 1, table.width, table.width), table.scheme, place)
     return Stored((*weights.created, bias), (*weights.kept, bias)) if bias else weights

@@ -91,10 +91,10 @@ def _block(name: str, vision: ConfigKeys) -> Iterator[Module]:
     queries = vision.size("qkv_hidden_size") or width
     bias = vision.flag("attn_bias")
     yield from (_norm(f"{name}.norm0", vision), _norm(f"{name}.norm1", vision))
-    yield up(f"{name}.mlp.fc0", width, intermediate, bias=vision.flag("linear_bias"))
-    yield down(f"{name}.mlp.fc1", intermediate, width, bias=vision.flag("linear_bias"))
-    yield merged_qkv(f"{name}.wqkv", width, queries, bias=bias)
-    yield down(f"{name}.wo", queries, width, bias=bias)
+    yield up(f"{name}.mlp.fc0", width, intermediate, bias=vision.flag("linear_bias"), may_quantise=False)
+    yield down(f"{name}.mlp.fc1", intermediate, width, bias=vision.flag("linear_bias"), may_quantise=False)
+    yield merged_qkv(f"{name}.wqkv", width, queries, bias=bias, may_quantise=False)
+    yield down(f"{name}.wo", queries, width, bias=bias, may_quantise=False)
 
 
 def _projector(vision: ConfigKeys, outputs: int) -> Iterator[Module]:
@@ -103,8 +103,8 @@ def _projector(vision: ConfigKeys, outputs: int) -> Iterator[Module]:
     merged = width * math.prod(numbers(vision, "merge_kernel_size"))
     norm_last = vision.text("mm_projector_type") == NORM_LAST
     yield rms_norm("mm_projector.post_norm", outputs) if norm_last else layer_norm("mm_projector.pre_norm", width)
-    yield whole("mm_projector.linear_1", merged, merged, bias=not norm_last)
-    yield whole("mm_projector.linear_2", merged, outputs, bias=not norm_last)
+    yield whole("mm_projector.linear_1", merged, merged, bias=not norm_last, may_quantise=False)
+    yield whole("mm_projector.linear_2", merged, outputs, bias=not norm_last, may_quantise=False)
 
 
 _CHECKPOINT_NAMES = (

@@ -45,6 +45,7 @@ def modelopt_scheme(algorithm: str, group_size: int | None) -> Scheme:
                 granularity="group",
                 group_size=size,
                 static_input_scale=True,
+                weight_only=algorithm == "W4A16_NVFP4",
                 origin="modelopt",
             )
         case "MXFP8":
