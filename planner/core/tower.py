@@ -19,14 +19,15 @@ class Wrapper:
 
     `language` is the architecture of the language model; `languages` gives it by the `model_type` of `text_config`
     where several may be inside (`language` then is the one of a config that states none). `towers` reads the towers,
-    given the keys and the language model. `prefix` is vLLM's name of the list of layers; `left_out_since` is the first
-    release in which a limit of no items leaves its towers out.
+    given the keys and the language model, which `adapts` changes where it differs inside. `prefix` is vLLM's name of
+    the list of layers; `left_out_since` is the first release in which a limit of no items leaves its towers out.
     """
 
     model_type: str
     language: str
     towers: Callable[[ConfigKeys, Decoder], tuple[Tower, ...]]
     languages: Mapping[str, str] = field(default_factory=dict)
+    adapts: Callable[[Decoder], Decoder] = lambda decoder: decoder
     prefix: str = "language_model.model.layers"
     hf_to_vllm: tuple[tuple[str, str], ...] = ()
     first: str = ""
@@ -46,7 +47,7 @@ def wrapped(wrappers: Mapping[str, Wrapper], languages: Mapping[str, Architectur
 def _architecture(wrapper: Wrapper, languages: Mapping[str, Architecture]) -> Architecture:
     def build(keys: ConfigKeys) -> Decoder:
         language = _language(wrapper, keys, languages)
-        decoder = language.build(language_keys(keys, language))
+        decoder = wrapper.adapts(language.build(language_keys(keys, language)))
         return replace(
             decoder,
             towers=_towers(wrapper, keys, decoder),

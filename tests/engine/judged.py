@@ -3,10 +3,12 @@
 from planner.core.layout import Layout, pipeline_split
 from planner.core.model import model_from_config
 from planner.core.tower_refusals import tower_refusals
+from planner.core.tower_use import EVERY_TOWER
 from planner.core.weights import rank_weights, weight_refusals
 
 LENGTH_WITHOUT_A_KEY = 2048
 HEADS_TEXT = "Total number of attention heads"
+STAGES_TEXT = "Pipeline parallelism is not supported"
 CANNOT_DIVIDE = "what cannot be divided"
 ASSERTED = frozenset({"kvheads_tp", "dim_tp", "tower_tp"})
 
@@ -21,16 +23,17 @@ def layout_of(model, *, tp=1, pp=1):
     )
 
 
-def ours(config, *, tp=1, pp=1, rank=0, dtype=None):
+def ours(config, *, tp=1, pp=1, rank=0, dtype=None, towers=EVERY_TOWER):
     """Return what we plan for one rank, in the words of the engine's answers; or the kind of refusal."""
     model = model_from_config(config, name="judged")
     layout = layout_of(model, tp=tp, pp=pp)
-    refusals = (*weight_refusals(model, layout), *tower_refusals(model, layout))
+    refusals = (*weight_refusals(model, layout), *tower_refusals(model, layout, towers=towers))
     if refusals:
         return {"refused": CANNOT_DIVIDE if refusals[0].rule in ASSERTED else refusals[0].rule}
-    weights = rank_weights(model, layout=layout, pp_stage=rank // tp, dtype=dtype or model.dtype)
+    stage, dtype = rank // tp, dtype or model.dtype
+    weights = rank_weights(model, layout=layout, pp_stage=stage, dtype=dtype, towers=towers)
     return {
-        "dtype": dtype or model.dtype,
+        "dtype": dtype,
         "max_model_len": model.context.default() or LENGTH_WITHOUT_A_KEY,
         "parameter_bytes": weights.parameter_bytes,
         "buffer_bytes": weights.buffer_bytes,
@@ -39,7 +42,7 @@ def ours(config, *, tp=1, pp=1, rank=0, dtype=None):
     }
 
 
-def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta"):
+def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta", flags=None):
     """Return what vLLM built for the same rank; a refusal by its kind."""
     answer = engine.ask(
         "weights",
@@ -49,6 +52,7 @@ def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta"):
         rank=rank,
         dtype=dtype,
         device=device,
+        flags=flags or {},
     )
     if "refused" in answer:
         return {"refused": _kind(answer)}
@@ -59,4 +63,6 @@ def _kind(answer):
     """The heads are refused in words; what a model class cannot divide is an assertion, mostly without a text."""
     if HEADS_TEXT in answer["text"]:
         return "heads_tp"
+    if STAGES_TEXT in answer["text"]:
+        return "pp_unsupported"
     return CANNOT_DIVIDE if answer["refused"] == "AssertionError" else f"{answer['refused']}: {answer['text']}"

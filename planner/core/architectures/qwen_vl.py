@@ -4,11 +4,13 @@ Source: vLLM 0.32 `models.qwen2_vl`, `models.qwen2_5_vl`, `models.qwen3_vl`, `mo
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Decoder, Tower
+from planner.core.engine import Version
 from planner.core.modules import Module
 from planner.core.tower import (
     Wrapper,
@@ -26,6 +28,7 @@ from planner.core.tower import (
 )
 
 ROTARY_ROWS = 8192
+ONE_ROW_SINCE = Version(0, 32)
 TOKENS_OF_LARGEST_IMAGE = 16384
 _NAMES = (
     ("model.language_model.", "language_model.model."),
@@ -150,6 +153,11 @@ def qwen3_tower(vision: ConfigKeys) -> tuple[Tower, ...]:
     return _tower(modules(), width=width, intermediate=intermediate, heads=heads)
 
 
+def one_row(decoder: Decoder) -> Decoder:
+    """Return Qwen3-VL's language model: its rotary table has one row a position since 0.32."""
+    return replace(decoder, ropes=tuple(replace(rope, one_row_since=ONE_ROW_SINCE) for rope in decoder.ropes))
+
+
 _qwen3_5 = partial(qwen3_vl, model_type="qwen3_5_vision")
 
 WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
@@ -172,6 +180,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
             model_type="qwen3_vl",
             language="Qwen3ForCausalLM",
             towers=qwen3_vl,
+            adapts=one_row,
             hf_to_vllm=_NAMES,
             first="0.11",
             left_out_since="0.11",
@@ -180,6 +189,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
             model_type="qwen3_vl_moe",
             language="Qwen3MoeForCausalLM",
             towers=qwen3_vl,
+            adapts=one_row,
             hf_to_vllm=_NAMES,
             first="0.11",
             left_out_since="0.11",

@@ -99,6 +99,7 @@ def _encoder(keys: ConfigKeys, width: int) -> Tower:
             )
         ),
         limited_by=("audio",),
+        left_out_since="0.15",
         max_tokens_per_item=positions,
         hidden_size=width,
         intermediate_size=keys.required_size("encoder_ffn_dim"),
