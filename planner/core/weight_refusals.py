@@ -1,7 +1,11 @@
 """Layouts that vLLM does not build because something cannot be divided."""
 
+from collections.abc import Iterator
+
+from planner.core.cache_layer import AttentionCache, Cache, StateCache
 from planner.core.layout import Layout
 from planner.core.model import Model
+from planner.core.modules import Linear, Split
 from planner.core.terms import Reason
 from planner.core.weight_bytes import padded_vocabulary
 
@@ -12,7 +16,14 @@ def weight_refusals(model: Model, layout: Layout) -> tuple[Reason, ...]:
     Source: vLLM `ModelConfig.verify_with_parallel_config` (heads, pipeline), `distributed.utils.divide` and the
     assertions of the model classes (KV heads, dimensions).
     """
-    checks = (_heads_refusal, _pipeline_refusal, _kv_heads_refusal, _dimension_refusal)
+    checks = (
+        _heads_refusal,
+        _pipeline_refusal,
+        _borrowed_keys_refusal,
+        _kv_heads_refusal,
+        _states_refusal,
+        _dimension_refusal,
+    )
     return tuple(reason for check in checks if (reason := check(model, layout)) is not None)
 
 
@@ -39,9 +50,44 @@ def _pipeline_refusal(model: Model, layout: Layout) -> Reason | None:
     )
 
 
+def _borrowed_keys_refusal(model: Model, layout: Layout) -> Reason | None:
+    """A layer that reads another's keys and values needs it on its own pipeline stage.
+
+    Source: vLLM `layers.attention.attention.validate_kv_sharing_target`.
+    """
+    caches = [next((c for c in layer.caches if isinstance(c, AttentionCache)), None) for layer in model.layers]
+    donors = {cache.kind: index for index, cache in enumerate(caches) if cache is not None and not cache.shared}
+    start = 0
+    for length in layout.layers_per_stage:
+        held = caches[start : start + length]
+        lenders = {donors.get(cache.kind, -1) for cache in held if cache is not None and cache.shared}
+        if lenders and min(lenders) < start:
+            return _split_from_lender(min(lenders))
+        start += length
+    return None
+
+
+def _split_from_lender(lender: int) -> Reason:
+    return Reason(
+        rule="pp_unsupported",
+        field="pipeline_parallel_size",
+        message=f"layers of a later pipeline stage read the keys and values of layer {lender}, which is on an earlier one.",
+        remedy="use --pipeline-parallel-size 1",
+    )
+
+
+def _caches(model: Model) -> Iterator[Cache]:
+    for layer in {id(layer): layer for layer in model.layers}.values():
+        yield from layer.caches
+
+
 def _kv_heads_refusal(model: Model, layout: Layout) -> Reason | None:
-    kv_heads, tp = model.num_kv_heads, layout.tensor_parallel_size
-    if kv_heads % tp == 0 or tp % kv_heads == 0:
+    tp = layout.tensor_parallel_size
+    counts = dict.fromkeys(
+        (model.num_kv_heads, *(cache.kv_heads for cache in _caches(model) if isinstance(cache, AttentionCache)))
+    )
+    kv_heads = next((count for count in counts if count % tp and tp % count), None)
+    if kv_heads is None:
         return None
     return Reason(
         rule="kvheads_tp",
@@ -51,10 +97,27 @@ def _kv_heads_refusal(model: Model, layout: Layout) -> Reason | None:
     )
 
 
+def _states_refusal(model: Model, layout: Layout) -> Reason | None:
+    """Heads of a state are split, its groups too unless there is one.
+
+    Source: vLLM `layers.mamba.mamba_mixer2.MambaMixer2`, `MambaStateShapeCalculator`.
+    """
+    tp = layout.tensor_parallel_size
+    for cache in _caches(model):
+        if isinstance(cache, StateCache) and (cache.num_heads % tp or (cache.num_groups > 1 and cache.num_groups % tp)):
+            what, size = ("heads", cache.num_heads) if cache.num_heads % tp else ("groups", cache.num_groups)
+            return Reason(
+                rule="dim_tp",
+                field="tensor_parallel_size",
+                message=f"{size} {what} of the recurrent state are not divisible by tensor_parallel_size {tp}.",
+                remedy=f"choose a tensor-parallel size that divides {size}",
+            )
+    return None
+
+
 def _dimension_refusal(model: Model, layout: Layout) -> Reason | None:
     tp = layout.tensor_parallel_size
-    sizes = (("intermediate_size", model.intermediate_size), ("padded vocabulary", padded_vocabulary(model.vocab_size)))
-    name, size = next(((name, size) for name, size in sizes if size % tp), ("", 0))
+    name, size = next(((name, size) for name, size in _divided(model) if size % tp), ("", 0))
     if not name:
         return None
     return Reason(
@@ -63,3 +126,20 @@ def _dimension_refusal(model: Model, layout: Layout) -> Reason | None:
         message=f"{name} {size:,} is not divisible by tensor_parallel_size {tp}.",
         remedy="choose a smaller tensor-parallel size, and pipeline parallelism for the rest",
     )
+
+
+def _divided(model: Model) -> Iterator[tuple[str, int]]:
+    """What TP divides, by name: the widths that a config states, then those of each linear layer."""
+    yield "intermediate_size", model.intermediate_size
+    yield "padded vocabulary", padded_vocabulary(model.vocab_size)
+    for layer in {id(layer): layer for layer in model.layers}.values():
+        for module in layer.modules:
+            if isinstance(module, Linear):
+                yield from _divided_of(module)
+
+
+def _divided_of(linear: Linear) -> Iterator[tuple[str, int]]:
+    if linear.split is Split.ROW:
+        yield f"the input of {linear.name}", linear.inputs
+    elif linear.split is Split.COLUMN:
+        yield from ((f"{shard.name} of {linear.name}", shard.outputs) for shard in linear.shards if not shard.units)
