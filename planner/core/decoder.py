@@ -38,7 +38,8 @@ class Tower:
     it on the first stage only; from the release `left_out_since` on, a limit of no items for everything that it is
     `limited_by` leaves it out ("": never).
     `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
-    the config does not decide it); `hidden_size` and `intermediate_size` drive its activation. `num_heads` must be
+    the config does not decide it), each token of `patches_per_token` patches; `hidden_size` and `intermediate_size`
+    drive its activation. `num_heads` must be
     divisible by TP (0: nothing asks) unless `whole_if_indivisible`; from `whole_since` on, `--mm-encoder-tp-mode data`
     keeps it whole on every rank ("": it is split whatever the mode).
     """
@@ -49,6 +50,7 @@ class Tower:
     limited_by: tuple[str, ...] = ("image", "video")
     left_out_since: str = ""
     max_tokens_per_item: int | None = None
+    patches_per_token: int = 4
     hidden_size: int = 0
     intermediate_size: int = 0
     num_heads: int = 0

@@ -36,16 +36,15 @@ class TermSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationFit:
-    """Peak activation: bytes a logit in the sampler (beside the logits themselves), and copies of the hidden states.
+    """Peak activation where vLLM's source does not give the bytes.
 
-    `sorting` is the sampler that sorts the vocabulary (before 0.17), `masking` the one that does not.
+    `sorting_bytes_per_logit` is what sorting the vocabulary takes beside the logits (before 0.17), `body_hidden_copies`
+    the live copies of a batch's hidden states in a layer, `base_bytes` what every profile holds beside.
     """
 
     sorting_bytes_per_logit: float
-    masking_bytes_per_logit: float
-    sampler_bytes: float
-    sampler_hidden_copies: float
     body_hidden_copies: float
+    base_bytes: float
     spread: TermSpread
 
 

@@ -11,13 +11,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.activation import (
-    SORTS_BEFORE,
-    activation_bytes,
-    body_bytes,
-    pipeline_bytes,
-    sampler_binds,
-)
+from planner.core.activation import activation_bytes, encoder_bytes, sampler_binds, sorts
 from planner.core.fit import (
     ENOUGH_BOOTS,
     ActivationFit,
@@ -38,10 +32,8 @@ LOG_ROUNDING_BYTES = 5 * MIB  # logs print GiB with two decimals
 NO_SPREAD = Spread(below_bytes=0, above_bytes=0)
 _START = ActivationFit(
     sorting_bytes_per_logit=36.0,
-    masking_bytes_per_logit=12.4,
-    sampler_bytes=56.0 * MIB,
-    sampler_hidden_copies=1.1,
-    body_hidden_copies=4.3,
+    body_hidden_copies=3.7,
+    base_bytes=2.0 * MIB,
     spread=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
 )
 
@@ -90,47 +82,28 @@ def robust_least_squares(regressors: NDArray[np.float64], target: NDArray[np.flo
 
 
 def fit_activation(observations: Sequence[Observation]) -> ActivationFit:
-    """Return the activation's constants; which phase binds in a boot depends on them, so both settle together."""
+    """Return the activation's constants; which phase binds in a boot depends on them, so all settle together."""
     measured = [(o.situation, o.activation_bytes) for o in observations if o.activation_bytes is not None]
-    measured = [(s, size) for s, size in measured if s.args.model_runner == "v1"]
+    measured = [(s, size) for s, size in measured if s.args.model_runner == "v1" and not encoder_bytes(s)[0]]
     fit = _START
     for _ in range(4):
-        sampler = [(s, size) for s, size in measured if sampler_binds(s, fit)]
-        body = [(s, size) for s, size in measured if not sampler_binds(s, fit)]
-        fit = _activation_step(sampler, body)
+        fit = _activation_step(fit, measured)
     return fit
 
 
-def _activation_step(
-    sampler: Sequence[tuple[Situation, float]], body: Sequence[tuple[Situation, float]]
-) -> ActivationFit:
-    """Fit each phase to the boots that it binds in; a phase that binds in none keeps its start."""
-    fitted = _sampler_step(sampler) if sampler else _START
-    without_hidden = replace(fitted, body_hidden_copies=0.0)
-    left = [(size - body_bytes(s, without_hidden) - pipeline_bytes(s)) / _hidden(s) for s, size in body]
-    return replace(fitted, body_hidden_copies=median(left) if left else _START.body_hidden_copies)
-
-
-def _sampler_step(sampler: Sequence[tuple[Situation, float]]) -> ActivationFit:
-    rows = [
-        (s.logits * (s.facts.version < SORTS_BEFORE), s.logits * (s.facts.version >= SORTS_BEFORE), 1.0, _hidden(s))
-        for s, _ in sampler
-    ]
-    target = [size - s.element_bytes * s.logits - pipeline_bytes(s) for s, size in sampler]
-    sorting, masking, base, copies = (
-        float(c) for c in robust_least_squares(np.array(rows, dtype=float), np.array(target))
-    )
+def _activation_step(fit: ActivationFit, measured: Sequence[tuple[Situation, float]]) -> ActivationFit:
+    """Fit each constant to the boots that it counts in; one that counts in none keeps its value."""
+    left = [(s, size - activation_bytes(s, fit)) for s, size in measured]
+    sampling = [(s, rest) for s, rest in left if sampler_binds(s, fit)]
+    masking = [rest for s, rest in sampling if not sorts(s)]
+    sorting = [rest / s.logits for s, rest in sampling if sorts(s)]
+    layers = [rest / (s.element_bytes * s.hidden_batch) for s, rest in left if not sampler_binds(s, fit)]
     return replace(
-        _START,
-        sorting_bytes_per_logit=sorting or _START.sorting_bytes_per_logit,
-        masking_bytes_per_logit=masking or _START.masking_bytes_per_logit,
-        sampler_bytes=base,
-        sampler_hidden_copies=copies,
+        fit,
+        base_bytes=max(0.0, fit.base_bytes + median(masking or [0.0])),
+        sorting_bytes_per_logit=fit.sorting_bytes_per_logit + median(sorting or [0.0]),
+        body_hidden_copies=fit.body_hidden_copies + median(layers or [0.0]),
     )
-
-
-def _hidden(situation: Situation) -> float:
-    return float(situation.element_bytes * situation.hidden_batch)
 
 
 def fit_non_torch(observations: Sequence[Observation], activation: ActivationFit) -> NonTorchFit:

@@ -5,6 +5,7 @@ are, because they are not counted as weights, and so is what the allocator adds 
 weights are the parameters to the byte.
 """
 
+from planner.core.activation import staying_bytes, staying_parts
 from planner.core.allocation import rounding_bytes
 from planner.core.engine import Version
 from planner.core.fit import NonTorchFit, NonTorchGroup
@@ -70,8 +71,12 @@ def runner_buffer_bytes(situation: Situation) -> int:
 
 
 def exact_bytes(situation: Situation) -> int:
-    """Return the part that is known to the byte: the second runner's buffers, and the rounding of weight tensors."""
-    return runner_buffer_bytes(situation) + rounding_bytes(situation)
+    """Return the part that is known: runner buffers, rounding of weights, and what profiling leaves where that counts.
+
+    From 0.27.1 vLLM compares free memory, so scratch that stays is consumed; before, it is part of the activation.
+    """
+    staying = staying_bytes(situation) if situation.facts.measures_by_mem_get_info else 0
+    return runner_buffer_bytes(situation) + rounding_bytes(situation) + staying
 
 
 def grown_bytes(situation: Situation, group: NonTorchGroup, fit: NonTorchFit) -> float:
@@ -99,4 +104,6 @@ def non_torch_formula(situation: Situation, group: NonTorchGroup, fit: NonTorchF
         parts.append(f"{in_words(rounding)} the allocator adds to the weight tensors")
     if buffers:
         parts.append(f"{in_gib(buffers)} sampler buffers of model runner V2")
+    if situation.facts.measures_by_mem_get_info:
+        parts.extend(staying_parts(situation))
     return " + ".join(parts)

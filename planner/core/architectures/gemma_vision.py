@@ -21,7 +21,7 @@ MLP_LINEARS = ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
 def gemma3(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
     """Return Gemma 3's SigLIP tower and its projector, a plain parameter."""
     vision = tower_keys(keys, "vision_config", "siglip_vision_model")
-    width = vision.required_size("hidden_size")
+    width, tokens = vision.required_size("hidden_size"), keys.size("mm_tokens_per_image") or GEMMA3_TOKENS
     projector = (
         Tensor(name="multi_modal_projector.mm_input_projection_weight", elements=width * decoder.hidden_size),
         rms_norm("multi_modal_projector.mm_soft_emb_norm", width),
@@ -30,7 +30,8 @@ def gemma3(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
         modality="image",
         limited_by=("image",),
         modules=(*siglip("vision_tower.vision_model", vision), *projector),
-        max_tokens_per_item=keys.size("mm_tokens_per_image") or GEMMA3_TOKENS,
+        max_tokens_per_item=tokens,
+        patches_per_token=(vision.required_size("image_size") // vision.required_size("patch_size")) ** 2 // tokens,
         hidden_size=width,
         intermediate_size=vision.required_size("intermediate_size"),
         num_heads=vision.required_size("num_attention_heads"),
@@ -45,6 +46,7 @@ def gemma4(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
         modality="image",
         modules=tuple(_gemma4_vision(vision, decoder)),
         max_tokens_per_item=keys.size("vision_soft_tokens_per_image"),
+        patches_per_token=(vision.size("pooling_kernel_size") or 1) ** 2,
         hidden_size=vision.required_size("hidden_size"),
         intermediate_size=vision.required_size("intermediate_size"),
     )

@@ -101,6 +101,7 @@ def _encoder(keys: ConfigKeys, width: int) -> Tower:
         limited_by=("audio",),
         left_out_since="0.15",
         max_tokens_per_item=positions,
+        patches_per_token=1,
         hidden_size=width,
         intermediate_size=keys.required_size("encoder_ffn_dim"),
         num_heads=keys.required_size("encoder_attention_heads"),
