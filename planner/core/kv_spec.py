@@ -1,0 +1,97 @@
+"""What one layer keeps on one rank, in vLLM's terms: the size of a block, and how many blocks a request may hold."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from planner.core.units import cdiv, round_up
+
+
+class SpecKind(StrEnum):
+    """The kinds of cache that vLLM's planner tells apart (its `KVCacheSpec` classes)."""
+
+    FULL = "full_attention"
+    SINK_FULL = "sink_full_attention"
+    MLA = "mla_attention"
+    SLIDING_WINDOW = "sliding_window"
+    SLIDING_WINDOW_MLA = "sliding_window_mla"
+    CHUNKED_LOCAL = "chunked_local_attention"
+    MAMBA = "mamba"
+    CROSS = "cross_attention"
+    CIRCULAR = "circular_buffer"
+    RSWA = "rswa"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvSpec:
+    """One layer's cache on one rank; the fields are those of vLLM's specs.
+
+    `element_bytes` is the size of `dtype`. `state_content_bytes` replaces (head_size + head_size_v) x element_bytes
+    where the format packs more than values; `num_head_slots` the heads. `tokens_per_state` is above 1 where one state
+    covers several tokens. `alignment` pads the page, `page_size_padded` sets it. `state_bytes` is a Mamba-like state.
+    Source: vLLM `v1.kv_cache_interface` (0.32).
+    """
+
+    kind: SpecKind
+    block_size: int
+    num_kv_heads: int = 1
+    head_size: int = 0
+    head_size_v: int = 0
+    dtype: str = "bfloat16"
+    element_bytes: int = 2
+    kv_quant_mode: str = ""
+    num_head_slots: int | None = None
+    state_content_bytes: int | None = None
+    tokens_per_state: int | Fraction = 1
+    alignment: int | None = None
+    page_size_padded: int | None = None
+    block_stride_alignment: int | None = None
+    dcp_sharded: bool = False
+    sliding_window: int | None = None
+    extra_retained_tokens: int = 0
+    attention_chunk_size: int | None = None
+    cache_role: str = ""
+    model_version: str = ""
+    state_bytes: int = 0
+    mamba_type: str = ""
+    mamba_cache_mode: str = "none"
+    num_speculative_blocks: int = 0
+    num_prefill_checkpoint_blocks: int = 0
+
+    @property
+    def unpadded_page_bytes(self) -> int:
+        """Bytes of one block before any padding."""
+        if self.kind is SpecKind.MAMBA:
+            return self.state_bytes
+        heads = self.num_kv_heads if self.num_head_slots is None else self.num_head_slots
+        states = int(self.block_size / Fraction(self.tokens_per_state))
+        content = self.state_content_bytes
+        if content is None:
+            content = (self.head_size + self.head_size_v) * self.element_bytes
+        return heads * states * content
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one block, padding included (vLLM `page_size_bytes`)."""
+        if self.page_size_padded is not None:
+            return self.page_size_padded
+        return round_up(self.unpadded_page_bytes, self.alignment) if self.alignment else self.unpadded_page_bytes
+
+    def blocks_per_request(self, max_model_len: int, *, in_flight_tokens: int, context_parallel: int = 1) -> int:
+        """Return the most blocks that one request of this length holds (vLLM `max_memory_usage_bytes` in pages)."""
+        match self.kind:
+            case SpecKind.MAMBA if self.mamba_cache_mode == "align":
+                return 2 + self.num_speculative_blocks + self.num_prefill_checkpoint_blocks
+            case SpecKind.MAMBA:
+                return 1 + self.num_speculative_blocks
+            case SpecKind.CIRCULAR:
+                return 1
+            case SpecKind.SLIDING_WINDOW | SpecKind.SLIDING_WINDOW_MLA:
+                held = (self.sliding_window or 0) - 1 + self.extra_retained_tokens + in_flight_tokens
+                return cdiv(min(held, max_model_len), self.block_size) + 1
+            case SpecKind.CHUNKED_LOCAL:
+                held = (self.attention_chunk_size or 0) + in_flight_tokens
+                return cdiv(min(held, max_model_len), self.block_size)
+            case _:
+                shards = context_parallel if self.dcp_sharded else 1
+                return cdiv(cdiv(max_model_len, shards), self.block_size)
