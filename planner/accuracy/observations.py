@@ -10,8 +10,8 @@ from planner.core.errors import PlanningError
 from planner.core.estimate import Question, case_of, situations_of
 from planner.core.observation import Observation
 from planner.core.situation import Situation
+from planner.core.stage_weights import stage_weights
 from planner.core.units import GIB
-from planner.core.weights import rank_weights
 
 
 def observations(cases: Sequence[Case]) -> list[Observation]:
@@ -62,10 +62,7 @@ def _observation(boot: Boot, situation: Situation) -> Observation:
 
 
 def _weight_bytes(situation: Situation) -> int:
-    layout, dtype = situation.layout, situation.args.dtype
-    version = situation.facts.version
-    weights = rank_weights(situation.model, layout=layout, pp_stage=situation.pp_stage, dtype=dtype, version=version)
-    return weights.parameter_bytes + weights.buffer_bytes
+    return stage_weights(situation).loaded_bytes
 
 
 def _non_torch(boot: Boot, situation: Situation) -> float | None:

@@ -7,9 +7,9 @@ from planner.core.calibration import Fit, MeasuredTerms, Situation, measured_ter
 from planner.core.engine import EngineFacts, ResolvedArgs
 from planner.core.hardware import Gpu
 from planner.core.layout import Rank
+from planner.core.stage_weights import stage_weights
 from planner.core.terms import Interval, Term, exactly
 from planner.core.units import GIB, in_gib
-from planner.core.weights import rank_weights
 
 CPU_RESIDENT = Interval(low_bytes=int(0.45 * GIB), bytes=int(0.58 * GIB), high_bytes=int(0.95 * GIB))
 
@@ -148,15 +148,8 @@ def _left_over(central_bytes: int, overhead: Interval, gpu: Gpu, utilization: fl
 
 
 def _weights(situation: Situation) -> Term:
-    loaded = rank_weights(
-        situation.model,
-        layout=situation.layout,
-        pp_stage=situation.pp_stage,
-        dtype=situation.args.dtype,
-        version=situation.facts.version,
-        towers=situation.args.towers,
-    )
-    size = loaded.parameter_bytes + loaded.buffer_bytes
+    loaded = stage_weights(situation)
+    size = loaded.loaded_bytes
     return Term(
         name="weights",
         bytes=size,

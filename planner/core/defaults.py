@@ -7,6 +7,7 @@ from planner.core.errors import BadInput, Unknown
 from planner.core.hardware import Gpu
 from planner.core.layout import parse_partition, pipeline_split
 from planner.core.loaded_towers import tower_use
+from planner.core.lora import lora_slots
 from planner.core.model import Model
 from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
 from planner.core.speculation import speculation_of
@@ -95,6 +96,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         max_concurrent_batches=concurrent_batches(asynchronous=asynchronous, runner=runner, stages=pp),
         num_speculative_tokens=drafted,
         towers=tower_use(args),
+        lora=lora_slots(args, dtype=dtype),
     )
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, fields
 
 from planner.core.errors import BadInput
+from planner.core.lora_slots import LoraSlots
 from planner.core.tower_use import EVERY_TOWER, TowerUse
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+)(?:\.\d+)?)?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
@@ -59,6 +60,8 @@ class EngineFacts:
     `listed_plain` (those listed, unless quantised or with experts), `listed`, `listed_or_dense`, `nearly_all`; it lacks
     the flags and drafters named with it. `hybrid_prefix_caching` is `never`, `some` (models that keep every state),
     `asked` or `default`; `async_over_stages` is `never`, `always` or `v2` (only with the second runner).
+    `block_size_follows` is `platform`, `first_backend` or `every_backend`; `hybrid_block_step` `none`, `sixteen`,
+    `constant` or `backend`; `window_block` `primary`, `smallest` or `largest`: what a window's block is.
     """
 
     version: Version
@@ -90,6 +93,19 @@ class EngineFacts:
     sequences_capped_by_batch: bool = True
     batched_dp_tokens: int | None = None
     batched_token_defaults: tuple[BatchDefaults, ...]
+    block_size_follows: str = "every_backend"
+    latent_backend_on_blackwell: str = ""
+    latent_block_takes_multiples: bool = True
+    hybrid_block_step: str = "backend"
+    hybrid_block_suits_every_backend: bool = True
+    latent_hybrids_step_128: bool = True
+    wide_heads_step_32: bool = False
+    window_block: str = "largest"
+    pads_skipped_layers: bool = True
+    states_follow_config: tuple[str, ...] = ("gdn", "mamba2")
+    states_with_checkpoints: tuple[str, ...] = ()
+    nemotron_state_dtype: str = "float32"
+    states_come_last: bool = False
     cpu_block_size: int = 128
     cpu_server_tokens: int = 2048
     cpu_offline_tokens: int = 4096
@@ -182,7 +198,7 @@ class ResolvedArgs:
     `cudagraph_mode` is `NONE`, `PIECEWISE`, `FULL`, `FULL_DECODE_ONLY` or `FULL_AND_PIECEWISE`; `model_runner` is `v1`
     or `v2`. `mamba_cache_mode` says which states a request keeps: the running one (`none`), those at block ends
     (`align`) or all (`all`). `max_concurrent_batches` may be in flight at once. `towers` says which of a model's
-    encoders are loaded.
+    encoders are loaded, `lora` what is kept ready for adapters.
     """
 
     dtype: str
@@ -212,6 +228,7 @@ class ResolvedArgs:
     max_concurrent_batches: int = 1
     num_speculative_tokens: int = 0
     towers: TowerUse = EVERY_TOWER
+    lora: LoraSlots | None = None
 
     @property
     def max_in_flight_tokens(self) -> int:

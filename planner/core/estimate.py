@@ -15,6 +15,7 @@ from planner.core.memory_rules import free_memory_reason, memory_reasons
 from planner.core.model import Model
 from planner.core.rules import Case, broken_rules
 from planner.core.scope import require_in_scope, require_planned_device
+from planner.core.served_model import as_served, redundant_experts
 from planner.core.slack import Slack, runtime_slack
 from planner.core.terms import Interval, Reason
 
@@ -93,6 +94,8 @@ def case_of(question: Question) -> Case:
         pipeline_parallel_size=resolved.pipeline_parallel_size,
         data_parallel_size=resolved.data_parallel_size,
         layers_per_stage=resolved.layers_per_stage,
+        enable_expert_parallel=bool(question.args.enable_expert_parallel),
+        redundant_experts=redundant_experts(question.args),
     )
     return Case(
         model=question.model,
@@ -107,9 +110,10 @@ def case_of(question: Question) -> Case:
 
 def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) -> tuple[Situation, ...]:
     """Return what each pipeline stage runs, in order."""
+    model = as_served(question.model, question.args, question.facts.version)
     return tuple(
         Situation(
-            model=question.model,
+            model=model,
             gpu=question.gpu,
             facts=question.facts,
             args=resolved,

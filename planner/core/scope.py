@@ -5,10 +5,8 @@ from planner.core.errors import Unknown
 from planner.core.hardware import Gpu
 
 _NOT_YET = {
-    "quantization": "quantised weights are",
     "cpu_offload_gb": "weights offloaded to host memory are",
     "speculative_config": "a draft model is",
-    "enable_lora": "LoRA adapters are",
 }
 _PLANNED_DEVICES = ("cuda", "cpu")
 _CONTEXT_PARALLEL = ("decode_context_parallel_size", "prefill_context_parallel_size")

@@ -7,9 +7,11 @@ from planner.core.cache_layer import LatentCache
 from planner.core.decoder import Layer
 from planner.core.engine import Version
 from planner.core.layout import Layout
-from planner.core.loaded_towers import TowerUse, tower_modules
+from planner.core.loaded_towers import tower_modules
 from planner.core.model import Model
 from planner.core.place import Place, place_of
+from planner.core.rope import Rope
+from planner.core.tower_use import EVERY_TOWER, TowerUse
 from planner.core.units import ELEMENT_BYTES
 from planner.core.weight_bytes import module_tensors
 from planner.core.weight_bytes import padded_vocabulary as padded_vocabulary
@@ -18,7 +20,6 @@ from planner.core.weight_rank import Rank, is_buffer, part_of, rank_of
 from planner.core.weight_rank import layers_of_stage as layers_of_stage
 from planner.core.weight_refusals import weight_refusals as weight_refusals
 
-EVERY_TOWER = TowerUse()
 LATENT_COPIES = "copies of the latent's projections"
 KERNEL_FORM = "weights as kernels want them"
 
@@ -79,6 +80,16 @@ def rank_weights(
     )
 
 
+def with_part(weights: RankWeights, name: str, size_bytes: int) -> RankWeights:
+    """Return the weights with something more that loading adds."""
+    return replace(
+        weights,
+        after_load_bytes=weights.after_load_bytes + size_bytes,
+        formula=f"{weights.formula} + {name} {size_bytes:,} B",
+        parts=(*weights.parts, (name, size_bytes)),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Size:
     part: str
@@ -130,10 +141,21 @@ def _merged(sizes: Iterable[_Size]) -> Iterable[_Size]:
 
 
 def _rope_tables(rank: Rank) -> dict[str, int]:
-    """Rotary tables, whole on every rank; the Transformers backend keeps frequencies instead."""
-    ropes = rank.model.decoder.ropes
-    size = sum(rope.frequencies_bytes if rank.by_transformers else rope.table_bytes(rank.place.dtype) for rope in ropes)
+    """Rotary tables, whole on every rank that has a layer for them; the Transformers backend keeps frequencies."""
+    ropes, place = _ropes(rank), rank.place
+    tables = (rope.frequencies_bytes if rank.by_transformers else _table_bytes(rope, place) for rope in ropes)
+    size = sum(tables)
     return {"RoPE table": size} if size else {}
+
+
+def _table_bytes(rope: Rope, place: Place) -> int:
+    return rope.table_bytes(place.dtype, place.version)
+
+
+def _ropes(rank: Rank) -> Iterable[Rope]:
+    if not any(layer.ropes for layer in rank.model.layers):
+        return rank.model.decoder.ropes
+    return dict.fromkeys(rope for layer, _ in rank.layers for rope in layer.ropes)
 
 
 def _latent_copies(rank: Rank) -> int:

@@ -19,10 +19,8 @@ def test_a_platform_that_measures_memory_its_own_way_is_unknown(platform):
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
-        ("quantization", "fp8"),
         ("cpu_offload_gb", 4.0),
         ("speculative_config", '{"method": "ngram", "num_speculative_tokens": 2}'),
-        ("enable_lora", True),
         ("decode_context_parallel_size", 2),
     ],
 )

@@ -1,0 +1,25 @@
+"""The weights of the ranks of one pipeline stage as one command loads them."""
+
+from planner.core.lora import lora_bytes
+from planner.core.situation import Situation
+from planner.core.weight_rank import rank_of
+from planner.core.weights import RankWeights, rank_weights, with_part
+
+LORA = "LoRA slots"
+
+
+def stage_weights(situation: Situation) -> RankWeights:
+    """Return what the fullest rank of a stage loads: weights, buffers, copies, and slots for adapters."""
+    loaded = rank_weights(
+        situation.model,
+        layout=situation.layout,
+        pp_stage=situation.pp_stage,
+        dtype=situation.args.dtype,
+        version=situation.facts.version,
+        towers=situation.args.towers,
+        capability=situation.gpu.compute_capability,
+    )
+    if situation.args.lora is None:
+        return loaded
+    rank = rank_of(situation.model, situation.layout, situation.pp_stage, situation.place)
+    return with_part(loaded, LORA, lora_bytes(rank, situation.args.lora))
