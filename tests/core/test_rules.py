@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.core.engine import Version
-from planner.core.errors import BadInput, Unknown
+from planner.core.errors import BadInput
 from planner.core.estimate import estimate
 from tests.core.facts import FACTS_032, FACTS_085
 from tests.core.questions import A100, LAPTOP, LLAMA_2_70B, LLAMA_3_70B, T4, TINY, ask
@@ -125,22 +125,6 @@ class TestVersions:
         config = {**TINY, "torch_dtype": "float32"}
         assert estimate(ask(config, facts=FACTS_032)).engine.dtype == "bfloat16"
         assert estimate(ask(config, facts=FACTS_085)).engine.dtype == "float16"
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        {"quantization": "awq"},
-        {"cpu_offload_gb": 4.0},
-        {"enable_lora": True},
-        {"speculative_config": '{"method": "ngram"}'},
-        {"decode_context_parallel_size": 2},
-        {"kv_cache_dtype": "nvfp4"},
-    ],
-)
-def test_what_is_not_planned_yet_is_said_by_name(flags):
-    with pytest.raises(Unknown, match=next(iter(flags))):
-        estimate(ask(**flags))
 
 
 @pytest.mark.parametrize(
