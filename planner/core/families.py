@@ -7,7 +7,7 @@ config.json keys that decide it, joined by `|` when any of them does.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.family import Family, KvHeads, Norms, Positions, QkNorm
+from planner.core.family import Family, KvHeads, LayerTypes, Norms, Positions, QkNorm
 
 _GPT2_NAMES = {
     "hidden_size": "n_embd",
@@ -34,7 +34,14 @@ _LLAMA_BIAS = "attention_bias|bias"
 
 
 def _llama(model_type: str = "llama", *, first: str = "") -> Family:
-    return Family(model_type=model_type, qkv_bias=_LLAMA_BIAS, o_bias=_LLAMA_BIAS, mlp_bias="mlp_bias", first=first)
+    return Family(
+        model_type=model_type,
+        qkv_bias=_LLAMA_BIAS,
+        o_bias=_LLAMA_BIAS,
+        mlp_bias="mlp_bias",
+        reads_layer_types=True,
+        first=first,
+    )
 
 
 _CHATGLM = Family(
@@ -54,7 +61,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "LlamaForCausalLM": _llama(),
         "LLaMAForCausalLM": _llama(),
         "InternLM3ForCausalLM": Family(
-            model_type="internlm3", qkv_bias="qkv_bias", o_bias=_LLAMA_BIAS, mlp_bias="mlp_bias"
+            model_type="internlm3", reads_layer_types=True, qkv_bias="qkv_bias", o_bias=_LLAMA_BIAS, mlp_bias="mlp_bias"
         ),
         "IQuestCoderForCausalLM": _llama("iquestcoder", first="0.14"),
         "TeleChat3ForCausalLM": _llama("telechat3", first="0.20"),
@@ -67,12 +74,22 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qk_norm_if="qk_norm",
             free_head_dim=False,
             window_flag="use_sliding_window",
+            layer_types=LayerTypes.QWEN,
         ),
         "Qwen3ForCausalLM": Family(
-            model_type="qwen3", qkv_bias="attention_bias", qk_norm=QkNorm.HEAD, window_flag="use_sliding_window"
+            model_type="qwen3",
+            qkv_bias="attention_bias",
+            qk_norm=QkNorm.HEAD,
+            window_flag="use_sliding_window",
+            layer_types=LayerTypes.QWEN,
         ),
         "MiMoForCausalLM": Family(
-            model_type="mimo", qkv_bias=True, free_head_dim=False, window_flag="use_sliding_window", first="0.9"
+            model_type="mimo",
+            qkv_bias=True,
+            free_head_dim=False,
+            window_flag="use_sliding_window",
+            layer_types=LayerTypes.QWEN,
+            first="0.9",
         ),
         "OPTForCausalLM": Family(
             model_type="opt",
@@ -131,6 +148,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             mask_buffer=True,
             mlp_whole_in_transformers=True,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.25",
         ),
         "GPTNeoXForCausalLM": Family(
@@ -143,6 +161,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             kv_heads=KvHeads.MULTI_HEAD,
             free_head_dim=False,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.32",
         ),
         "BloomForCausalLM": Family(
@@ -189,11 +208,17 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             head_bias=True,
             head_bias_in_transformers=False,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.32",
         ),
-        "Phi3ForCausalLM": Family(model_type="phi3", free_head_dim=True),
+        "Phi3ForCausalLM": Family(model_type="phi3", reads_layer_types=True),
         "GraniteForCausalLM": Family(
-            model_type="granite", qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias="mlp_bias"
+            model_type="granite",
+            reads_layer_types=True,
+            may_have_sinks=True,
+            qkv_bias="attention_bias",
+            o_bias="attention_bias",
+            mlp_bias="mlp_bias",
         ),
         "OlmoForCausalLM": Family(
             model_type="olmo",
@@ -202,6 +227,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             norm_vectors=0,
             free_head_dim=False,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.26",
         ),
         "Olmo2ForCausalLM": Family(
@@ -211,7 +237,21 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qk_norm=QkNorm.ALL_HEADS,
             free_head_dim=False,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.26",
+        ),
+        "Olmo3ForCausalLM": Family(
+            model_type="olmo3",
+            qkv_bias="attention_bias",
+            o_bias="attention_bias",
+            qk_norm=QkNorm.ALL_HEADS,
+            free_head_dim=False,
+            both_ends_everywhere=True,
+            layer_types=LayerTypes.PERIOD,
+            reads_layer_types=True,
+            scales_full_attention_only=True,
+            transformers_since="0.29",
+            first="0.11",
         ),
         "StableLmForCausalLM": Family(
             model_type="stablelm",
@@ -229,6 +269,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             mlp_bias="use_bias",
             norm_vectors=2,
             both_ends_everywhere=True,
+            reads_layer_types=True,
             transformers_since="0.25",
         ),
         "CohereForCausalLM": Family(
@@ -238,10 +279,22 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qk_norm_if="use_qk_norm",
             both_ends_everywhere=True,
         ),
+        "Cohere2ForCausalLM": Family(
+            model_type="cohere2",
+            norms_per_layer=1,
+            qk_norm=QkNorm.EACH_HEAD,
+            qk_norm_if="use_qk_norm",
+            both_ends_everywhere=True,
+            layer_types=LayerTypes.PERIOD,
+            reads_layer_types=True,
+            window_surplus=1,
+        ),
         "InternLM2ForCausalLM": Family(model_type="internlm2", free_head_dim=False, both_ends_everywhere=True),
         "ChatGLMModel": _CHATGLM,
         "ChatGLMForConditionalGeneration": _CHATGLM,
-        "GlmForCausalLM": Family(model_type="glm", qkv_bias="attention_bias", transformers_since="0.32"),
+        "GlmForCausalLM": Family(
+            model_type="glm", qkv_bias="attention_bias", reads_layer_types=True, transformers_since="0.32"
+        ),
         "Glm4ForCausalLM": Family(model_type="glm4", qkv_bias="attention_bias", norms_per_layer=4),
         "ExaoneForCausalLM": Family(
             model_type="exaone",
@@ -252,6 +305,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         ),
         "Exaone4ForCausalLM": Family(
             model_type="exaone4",
+            layer_types=LayerTypes.PERIOD,
+            reads_layer_types=True,
             qkv_bias="attention_bias|bias",
             o_bias="attention_bias|bias",
             mlp_bias="mlp_bias",
@@ -271,6 +326,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qkv_bias="attention_bias",
             o_bias="attention_out_bias",
             mlp_bias="mlp_bias",
+            reads_layer_types=True,
             transformers_since="0.32",
             first="0.10.2",
         ),
@@ -280,6 +336,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="attention_bias",
             mlp_bias="mlp_bias",
             window_flag="use_sliding_window",
+            layer_types=LayerTypes.NOPE,
+            reads_layer_types=True,
             transformers_since="0.10.1",
             first="0.10.1",
         ),
@@ -289,6 +347,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qkv_bias="attention_bias",
             o_bias="attention_bias",
             mlp_bias="mlp_bias",
+            reads_layer_types=True,
             transformers_since="0.32",
             first="0.10",
         ),
@@ -297,6 +356,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         ),
         "ApertusForCausalLM": Family(
             model_type="apertus",
+            reads_layer_types=True,
             gated_mlp=False,
             qkv_bias="attention_bias|bias",
             o_bias="attention_bias|bias",
@@ -325,6 +385,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             qkv_bias="attention_bias",
             o_bias="attention_bias",
             qk_norm=QkNorm.HEAD,
+            reads_layer_types=True,
             transformers_since="0.29",
             first="0.10",
         ),
@@ -335,6 +396,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             o_bias="attention_bias",
             mlp_bias="mlp_bias",
             norm_vectors=2,
+            reads_layer_types=True,
             transformers_since="0.32",
             first="0.13",
         ),

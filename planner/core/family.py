@@ -35,6 +35,15 @@ class KvHeads(StrEnum):
     BIGCODE = "bigcode"
 
 
+class LayerTypes(StrEnum):
+    """What a configuration class fills in for `layer_types`: nothing, or a window where one of these rules says so."""
+
+    STATED = "stated"
+    QWEN = "from max_window_layers on"
+    NOPE = "where positions are not rotated"
+    PERIOD = "in all but every fourth layer"
+
+
 class Norms(StrEnum):
     """The rule of the few families whose norms a layer depend on more than the family."""
 
@@ -49,6 +58,8 @@ class Family:
 
     `names` gives the config.json spelling of canonical names. `norm_vectors` counts the vectors of one norm (weight,
     bias). `both_ends_everywhere`: vLLM's own class builds embedding, final norm and head on every pipeline stage.
+    `window_flag` is the key that must be set for a window to count, `window_surplus` what vLLM adds to it;
+    `reads_layer_types` tells a class that gives each layer a window of its own from one that knows a single one.
     `transformers_since` is the first release seen to serve it through the Transformers modelling backend, `first` and
     `last` the releases that serve it at all ("" where that is every planned one).
     """
@@ -83,6 +94,11 @@ class Family:
     mlp_whole_in_transformers: bool = False
     both_ends_everywhere: bool = False
     window_flag: str = ""
+    window_surplus: int = 0
+    layer_types: LayerTypes = LayerTypes.STATED
+    reads_layer_types: bool = False
+    scales_full_attention_only: bool = False
+    may_have_sinks: bool = False
     transformers_since: str = ""
     first: str = ""
     last: str = ""

@@ -19,7 +19,7 @@ OTHER_KEYS = {
     "num_kv_heads_per_layer": "layers of different shapes",
     "compress_ratios": "compressed attention",
     "rswa_window": "sliding windows",
-    "interleaved_sliding_window": "sliding windows",
+    "interleaved_sliding_window": "windows by an older key",
 }
 
 
@@ -63,22 +63,6 @@ def require_planned(keys: ConfigKeys, family: Family) -> None:
     for name in family.unplanned_if:
         if keys.has(name) and keys.flag(name):
             raise unknown(name, f"{name} is not planned yet for this family.")
-    _require_full_attention(keys, family)
-
-
-def _require_full_attention(keys: ConfigKeys, family: Family) -> None:
-    """A window holds for every layer, unless `layer_types` states them all full or the family's flag is off.
-
-    Source: vLLM `EngineArgs.create_engine_config` (CacheConfig.sliding_window), transformers' Qwen classes.
-    """
-    layers = keys.config.get("layer_types") or ()
-    if not isinstance(layers, list | tuple):
-        raise keys.wrong("layer_types", layers, "a list of names")
-    if others := {str(kind) for kind in layers} - {"full_attention"}:
-        raise unknown("layer_types", f"layers of kind {', '.join(sorted(others))} are not planned yet.")
-    window = keys.value("sliding_window")
-    if not layers and window not in (None, 0) and not (family.window_flag and not keys.flag(family.window_flag)):
-        raise unknown("sliding_window", f"a sliding window ({window}) is not planned yet.")
 
 
 def _kind_of(config: Mapping[str, object]) -> str:

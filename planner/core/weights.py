@@ -153,8 +153,10 @@ def _table_bytes(rope: Rope, place: Place) -> int:
 
 
 def _ropes(rank: Rank) -> Iterable[Rope]:
+    """vLLM's own code shares equal tables."""
     if not any(layer.ropes for layer in rank.model.layers):
-        return rank.model.decoder.ropes
+        ropes = rank.model.decoder.ropes
+        return ropes if rank.by_transformers else dict.fromkeys(ropes)
     return dict.fromkeys(rope for layer, _ in rank.layers for rope in layer.ropes)
 
 

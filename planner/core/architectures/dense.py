@@ -1,20 +1,23 @@
-"""Dense decoders with one kind of layer: what a row of `families` says becomes modules."""
+"""Dense decoders whose layers differ in their window at most: what a row of `families` says becomes modules."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from planner.core.cache_layer import AttentionCache
-from planner.core.config_keys import ConfigKeys
+from planner.core.config_keys import ConfigKeys, finite
 from planner.core.decoder import Architecture, Decoder, Ends, Layer
 from planner.core.families import FAMILIES
 from planner.core.family import Family, Positions, QkNorm
+from planner.core.grouped_attention import Heads
 from planner.core.model_scope import require_planned
 from planner.core.model_shape import Shape, read_shape
 from planner.core.modules import Linear, Module, Split, Table, Tensor, column, kv_scales, norm, qkv, row
 from planner.core.rope import NO_KEY_POSITIONS, Rope, read_rope
+from planner.core.windows import layer_windows
 
 SCALAR_DTYPE = "bfloat16"
+SINKS = "self_attn.sinks"
 
 
 def build(keys: ConfigKeys, *, family: Family) -> Decoder:
@@ -22,7 +25,9 @@ def build(keys: ConfigKeys, *, family: Family) -> Decoder:
     require_planned(keys, family)
     shape = read_shape(keys, family)
     tied = keys.flag("tie_word_embeddings")
-    layer = _layer(keys, shape, family)
+    kinds = list(zip(layer_windows(keys, family), _layer_ropes(keys, family, shape), strict=True))
+    modules = _modules(keys, shape, family)
+    layers = {kind: _layer(shape, modules, *kind) for kind in dict.fromkeys(kinds)}
     return Decoder(
         hidden_size=shape.hidden_size,
         intermediate_size=shape.intermediate_size,
@@ -30,7 +35,7 @@ def build(keys: ConfigKeys, *, family: Family) -> Decoder:
         num_attention_heads=shape.num_attention_heads,
         num_kv_heads=shape.num_kv_heads,
         head_dim=shape.head_dim,
-        layers=(layer,) * keys.required_size("num_hidden_layers"),
+        layers=tuple(layers[kind] for kind in kinds),
         ends=_ends(keys, shape, family, tied=tied),
         ropes=_ropes(keys, family, shape.head_dim),
         tie_word_embeddings=tied,
@@ -38,10 +43,40 @@ def build(keys: ConfigKeys, *, family: Family) -> Decoder:
     )
 
 
-def _layer(keys: ConfigKeys, shape: Shape, family: Family) -> Layer:
-    cache = AttentionCache(num_heads=shape.num_attention_heads, kv_heads=shape.num_kv_heads, head_dim=shape.head_dim)
-    modules = (*_attention(shape), *_mlp(shape, family), *_norms(shape), *_loose(family))
-    return Layer(modules=modules, caches=(cache,))
+def _layer(shape: Shape, modules: tuple[Module, ...], window: int | None, ropes: tuple[Rope, ...]) -> Layer:
+    heads = Heads(
+        hidden=shape.hidden_size, queries=shape.num_attention_heads, kv=shape.num_kv_heads, size=shape.head_dim
+    )
+    has_sinks = any(module.name == SINKS for module in modules)
+    return Layer(modules=modules, caches=(heads.cache(window=window, has_sinks=has_sinks),), ropes=ropes)
+
+
+def _modules(keys: ConfigKeys, shape: Shape, family: Family) -> tuple[Module, ...]:
+    return (
+        *_attention(shape),
+        *_sinks(keys, shape, family),
+        *_mlp(shape, family),
+        *_norms(shape),
+        *_loose(family),
+    )
+
+
+def _sinks(keys: ConfigKeys, shape: Shape, family: Family) -> Iterator[Tensor]:
+    """Granite with windows has a learned sink a head, unless its config says otherwise."""
+    stated = keys.value("attention_sinks")
+    if family.may_have_sinks and (keys.has("layer_types") if stated is None else stated):
+        yield Tensor(name=SINKS, elements=shape.num_attention_heads, sharded=True)
+
+
+def _layer_ropes(keys: ConfigKeys, family: Family, shape: Shape) -> Iterator[tuple[Rope, ...]]:
+    """What each layer rotates by where the config states a base for every one of them: 0 is not at all."""
+    layers = keys.required_size("num_hidden_layers")
+    bases = keys.value("layer_rope_theta") if family.may_have_sinks else None
+    if not isinstance(bases, list | tuple):
+        return iter([()] * layers)
+    rope = read_rope(keys, head_dim=shape.head_dim)
+    numbers = [finite("layer_rope_theta", base) for base in bases[:layers]]
+    return iter([(replace(rope, base=base),) if base else () for base in numbers])
 
 
 def _attention(shape: Shape) -> Iterator[Module]:
@@ -146,9 +181,13 @@ def _ropes(keys: ConfigKeys, family: Family, head_dim: int) -> tuple[Rope, ...]:
     if not _rotates(keys, family):
         return ()
     positions = None
-    if family.model_type == "cohere":
+    if family.model_type in ("cohere", "cohere2"):
         positions = keys.size("model_max_length") or keys.size("max_position_embeddings") or NO_KEY_POSITIONS
-    return (read_rope(keys, head_dim=head_dim, rotary_dim=_rotary_dim(keys, family, head_dim), positions=positions),)
+    rotary_dim = _rotary_dim(keys, family, head_dim)
+    rope = read_rope(keys, head_dim=head_dim, rotary_dim=rotary_dim, positions=positions)
+    if not family.scales_full_attention_only:
+        return (rope,)
+    return rope, read_rope(keys, head_dim=head_dim, rotary_dim=rotary_dim, scaling={})
 
 
 def _rotates(keys: ConfigKeys, family: Family) -> bool:
