@@ -87,7 +87,6 @@ def estimate(question: Question) -> Estimate:
 def case_of(question: Question) -> Case:
     """Return what the rules look at: the question with its command resolved and laid out; raises as `estimate` does."""
     require_planned_device(question.gpu)
-    require_in_scope(question.args)
     resolved = resolve(question.args, model=question.model, gpu=question.gpu, facts=question.facts)
     layout = Layout(
         tensor_parallel_size=resolved.tensor_parallel_size,
@@ -105,11 +104,13 @@ def case_of(question: Question) -> Case:
         args=question.args,
         resolved=resolved,
         layout=layout,
+        requests=question.requests,
     )
 
 
 def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) -> tuple[Situation, ...]:
-    """Return what each pipeline stage runs, in order."""
+    """Return what each pipeline stage runs, in order; raises Unknown where a flag's memory cannot be derived."""
+    require_in_scope(question.args)
     model = as_served(question.model, question.args, question.facts.version)
     return tuple(
         Situation(

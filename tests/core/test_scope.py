@@ -21,13 +21,18 @@ def test_a_platform_that_measures_memory_its_own_way_is_unknown(platform):
     [
         ("cpu_offload_gb", 4.0),
         ("speculative_config", '{"method": "ngram", "num_speculative_tokens": 2}'),
-        ("decode_context_parallel_size", 2),
     ],
 )
 def test_a_flag_whose_memory_is_not_derived_is_unknown(flag, value):
     with pytest.raises(Unknown, match="not planned yet") as fault:
         estimate(ask(LLAMA_3_8B, H100, **{flag: value}))
     assert fault.value.field == flag
+
+
+def test_a_cache_split_over_ranks_is_unknown_where_vllm_would_take_it():
+    with pytest.raises(Unknown, match="not planned yet") as fault:
+        estimate(ask(LLAMA_3_8B, H100, tensor_parallel_size=16, decode_context_parallel_size=2))
+    assert fault.value.field == "decode_context_parallel_size"
 
 
 def test_a_flag_that_asks_for_nothing_is_planned():
