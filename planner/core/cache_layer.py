@@ -8,7 +8,8 @@ class AttentionCache:
     """Keys and values of one attention layer.
 
     `kind` is "full", "sliding_window", "chunked_local", "cross" or "encoder_only" (keeps nothing); `span` is the window
-    or the chunk in tokens. `shared` layers read another layer's cache and keep none of their own.
+    or the chunk in tokens. `shared` layers read another layer's cache and keep none of their own. `index_head_dim` adds
+    the keys of an indexer (the sparse attention of MiniMax M3).
     """
 
     num_heads: int
@@ -19,6 +20,7 @@ class AttentionCache:
     span: int | None = None
     has_sinks: bool = False
     shared: bool = False
+    index_head_dim: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,8 @@ class StateCache:
     `kind` is "mamba1", "mamba2", "gdn", "kda", "linear" or "short_conv"; which sizes count depends on it (mamba1:
     inner_size, state_size, conv_kernel; mamba2: also num_heads, head_dim, num_groups; gdn and kda: num_heads and
     head_dim of values, key_heads and key_head_dim; linear: num_heads, head_dim; short_conv: inner_size, conv_kernel).
-    `state_dtype` is what the config asks of the temporal state ("" where it says nothing).
+    `state_dtype` is what the config asks of the temporal state ("" where it says nothing), `chunk_size` the tokens of a
+    chunk that it states (0: none).
     """
 
     kind: str
@@ -70,6 +73,7 @@ class StateCache:
     key_head_dim: int = 0
     state_dtype: str = ""
     conv_dtype: str = field(default="")
+    chunk_size: int = 0
 
 
 Cache = AttentionCache | LatentCache | CompressedCache | StateCache

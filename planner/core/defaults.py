@@ -1,10 +1,12 @@
 """Every flag that a command leaves open, filled in as that vLLM version does on that device for that model."""
 
 from planner.core.async_scheduling import async_scheduling, concurrent_batches
+from planner.core.cache_content import element_dtype
 from planner.core.capture import Batch, capture_sizes, cudagraph_mode
 from planner.core.engine import BatchDefaults, EngineArgs, EngineFacts, ResolvedArgs, Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.hardware import Gpu
+from planner.core.kv_dtype import cache_request
 from planner.core.layout import parse_partition, pipeline_split
 from planner.core.loaded_towers import tower_use
 from planner.core.lora import lora_slots
@@ -12,7 +14,7 @@ from planner.core.model import Model
 from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
 from planner.core.speculation import speculation_of
 from planner.core.traits import Traits
-from planner.core.units import DTYPE_BYTES, GIB, gib
+from planner.core.units import ELEMENT_BYTES, GIB, gib
 
 LENGTH_WITHOUT_A_KEY = 2048
 DEFAULT_BLOCK_SIZE = 16
@@ -27,7 +29,6 @@ COUNTS = (
     "num_gpu_blocks_override",
     "max_cudagraph_capture_size",
 )
-KV_ELEMENT_BYTES = {**DTYPE_BYTES, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1}
 DTYPE_SPELLINGS = {"half": "float16", "float": "float32", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
@@ -43,7 +44,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
     max_model_len = _max_model_len(args, model, facts)
     chunked = _chunked_prefill(args, facts, traits)
     tokens, seqs = _batch(args, gpu, facts, model, tp * pp, max_model_len, chunked=chunked)
-    kv_cache_dtype = dtype if args.kv_cache_dtype in (None, "auto") else str(args.kv_cache_dtype)
+    caches = cache_request(args, model=model, gpu=gpu, facts=facts)
     mode = cudagraph_mode(args, gpu, facts, traits)
     drafted = 0 if speculation is None else speculation.tokens
     batch = Batch(tokens=tokens, seqs=seqs, query_tokens=1 + drafted, architecture=model.architecture)
@@ -78,8 +79,8 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         auto_max_model_len=args.max_model_len == "auto",
         max_num_seqs=seqs,
         max_num_batched_tokens=tokens,
-        kv_cache_dtype=kv_cache_dtype,
-        kv_element_bytes=_kv_element_bytes(kv_cache_dtype),
+        kv_cache_dtype=dtype if caches.kv_cache_dtype == "auto" else caches.kv_cache_dtype,
+        kv_element_bytes=ELEMENT_BYTES[element_dtype(caches.kv_cache_dtype, dtype)],
         block_size=_block_size(args, gpu, facts),
         enforce_eager=bool(args.enforce_eager) or mode == "NONE",
         enable_prefix_caching=caches_prefixes,
@@ -95,6 +96,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         mamba_cache_mode=states,
         max_concurrent_batches=concurrent_batches(asynchronous=asynchronous, runner=runner, stages=pp),
         num_speculative_tokens=drafted,
+        caches=caches,
         towers=tower_use(args),
         lora=lora_slots(args, dtype=dtype),
     )
@@ -226,16 +228,6 @@ def _batched_experts(args: EngineArgs) -> bool:
     """Experts over data-parallel ranks whose kernels take batches of a fixed size (vLLM `use_batched_dp_moe`)."""
     spread = bool(args.enable_expert_parallel) and (args.data_parallel_size or 1) > 1
     return spread and args.setting("all2all_backend") in ("deepep_low_latency", "nixl_ep")
-
-
-def _kv_element_bytes(kv_cache_dtype: str) -> int:
-    if kv_cache_dtype not in KV_ELEMENT_BYTES:
-        raise Unknown(
-            field="kv_cache_dtype",
-            message=f"{kv_cache_dtype!r} is not planned yet.",
-            fix="plan with auto, bfloat16, float16 or fp8",
-        )
-    return KV_ELEMENT_BYTES[kv_cache_dtype]
 
 
 def _kv_cache_memory_bytes(args: EngineArgs, gpu: Gpu, facts: EngineFacts) -> int | None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, fields
 
+from planner.core.cache_request import CacheRequest
 from planner.core.errors import BadInput
 from planner.core.lora_slots import LoraSlots
 from planner.core.tower_use import EVERY_TOWER, TowerUse
@@ -198,7 +199,8 @@ class ResolvedArgs:
     `cudagraph_mode` is `NONE`, `PIECEWISE`, `FULL`, `FULL_DECODE_ONLY` or `FULL_AND_PIECEWISE`; `model_runner` is `v1`
     or `v2`. `mamba_cache_mode` says which states a request keeps: the running one (`none`), those at block ends
     (`align`) or all (`all`). `max_concurrent_batches` may be in flight at once. `towers` says which of a model's
-    encoders are loaded, `lora` what is kept ready for adapters.
+    encoders are loaded, `lora` what is kept ready for adapters, `caches` what decides the cache of each layer;
+    `block_size` is that of full attention as it ends up.
     """
 
     dtype: str
@@ -229,6 +231,7 @@ class ResolvedArgs:
     num_speculative_tokens: int = 0
     towers: TowerUse = EVERY_TOWER
     lora: LoraSlots | None = None
+    caches: CacheRequest = CacheRequest()
 
     @property
     def max_in_flight_tokens(self) -> int:

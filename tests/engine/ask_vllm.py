@@ -9,9 +9,12 @@ Questions (`ask` names the kind):
            the few models that compute with a weight while they are built)
   blocks   stages [[layers, kv_heads, head_size, element_bytes, available_bytes], ...], block_size, max_model_len,
            num_gpu_blocks_override
+  layers   config, tensor_parallel_size, pipeline_parallel_size, rank, and any flag in `flags`: what each layer caches
+With EMULATED_CAPABILITY set ("9.0") the engine believes that it runs on such an NVIDIA GPU (see emulated_cuda.py).
 An answer is what was asked for, or `refused` with the class and the text of vLLM's error.
 """
 
+import dataclasses
 import gc
 import importlib
 import json
@@ -20,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,19 +36,33 @@ os.environ.update(
     VLLM_ENABLE_V1_MULTIPROCESSING="0",
 )
 
+import stand_in_torchvision
+
+stand_in_torchvision.install()
+
+if os.environ.get("EMULATED_CAPABILITY"):
+    import emulated_cuda
+
+    emulated_cuda.emulate()
+
 import torch
 import transformers
+from torch.overrides import TorchFunctionMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from vllm.config import set_current_vllm_config
+from vllm.config import get_layers_from_vllm_config, set_current_vllm_config
 from vllm.distributed import parallel_state
 from vllm.engine.arg_utils import EngineArgs
+from vllm.model_executor.layers.attention_layer_base import AttentionLayerBase
 from vllm.model_executor.model_loader.utils import initialize_model
 from vllm.model_executor.models import registry
+from vllm.platforms import current_platform
 from vllm.transformers_utils import config as vllm_configs
 from vllm.utils.torch_utils import set_default_torch_dtype
 from vllm.v1.core import kv_cache_utils
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheSpec
+from vllm.v1.worker import workspace
 from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
+from vllm.v1.worker.gpu.spec_decode.eagle import utils as eagle_utils
 
 DTYPES = {1: torch.float8_e4m3fn, 2: torch.bfloat16, 4: torch.float32}
 
@@ -58,7 +76,8 @@ class LoneRank(parallel_state.GroupCoordinator):
         self.world_size, self.rank_in_group = len(self.ranks), self.ranks.index(self.rank)
         self.local_rank = self.device_index = local_rank
         self.device = torch.device("cpu")
-        self.cpu_group = self.device_group = self.device_communicator = self.mq_broadcaster = None
+        self.cpu_group = self.device_group = torch.distributed.new_group(self.ranks, backend="fake")
+        self.device_communicator = self.mq_broadcaster = None
         self.use_device_communicator = False
 
 
@@ -101,6 +120,7 @@ def engine_config(question: dict[str, Any], folder: Path) -> Any:
         tensor_parallel_size=question.get("tensor_parallel_size", 1),
         pipeline_parallel_size=question.get("pipeline_parallel_size", 1),
         **flags,
+        **question.get("flags", {}),
     ).create_engine_config()
 
 
@@ -109,15 +129,41 @@ def unique_bytes(tensors: Iterator[torch.Tensor]) -> int:
     return sum({id(t): t.numel() * t.element_size() for t in tensors}.values())
 
 
+def convert_in_place(module: torch.nn.Module, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> torch.nn.Module:
+    """Take the place of `Module.to`: a tower that asks for the device stays on `meta`, with the dtype it asks for."""
+    return module if dtype is None else module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
+def drafter_of(target: torch.nn.Module, vllm_config: Any, owned: list[str]) -> torch.nn.Module | None:
+    """Build the drafter that the flags ask for and let vLLM share what it shares; `owned` names its own tables."""
+    speculation = vllm_config.speculative_config
+    if speculation is None or speculation.draft_model_config is None:
+        return None
+
+    def build(*, vllm_config: Any, model_config: Any) -> torch.nn.Module:
+        with set_default_torch_dtype(model_config.dtype), torch.device("meta"):
+            drafter = initialize_model(vllm_config=vllm_config, model_config=model_config)
+        for name in owned:
+            setattr(drafter, f"has_own_{name}", True)
+        return drafter
+
+    if speculation.method == "draft_model":
+        return build(vllm_config=vllm_config, model_config=speculation.draft_model_config)
+    eagle_utils.get_model, torch.equal = build, lambda *_: False
+    return eagle_utils.load_eagle_model(target, vllm_config)
+
+
 def weights(question: dict[str, Any]) -> dict[str, Any]:
     """Build one rank of the model on `meta`; return the bytes it holds and what its attention layers cache."""
     os.environ.update(question.get("environment") or {})
+    torch.nn.Module.to = convert_in_place
     with tempfile.TemporaryDirectory() as folder:
         vllm_config = engine_config(question, Path(folder))
         model_config = vllm_config.model_config
         with one_rank_of(vllm_config, rank=question.get("rank", 0)):
             with set_default_torch_dtype(model_config.dtype), torch.device(question.get("device", "meta")):
                 model = initialize_model(vllm_config=vllm_config, model_config=model_config)
+            drafter = drafter_of(model, vllm_config, question.get("drafter_owns", []))
             specs = list(get_kv_cache_spec(vllm_config).values())
     answer = {
         "model_class": type(model).__name__,
@@ -128,10 +174,67 @@ def weights(question: dict[str, Any]) -> dict[str, Any]:
         "kv": sorted({describe(spec) for spec in specs}),
         "kv_layers": len(specs),
     }
+    if drafter is not None:
+        known = {id(t) for t in (*model.parameters(), *model.buffers())}
+        answer["drafter_class"] = type(drafter).__name__
+        answer["drafter_parameter_bytes"] = unique_bytes(t for t in drafter.parameters() if id(t) not in known)
+        answer["drafter_buffer_bytes"] = unique_bytes(t for t in drafter.buffers() if id(t) not in known)
     if question.get("listing"):
         answer["parameters"] = {name: list(p.shape) for name, p in model.named_parameters()}
+        answer["drafter"] = {name: list(p.shape) for name, p in drafter.named_parameters()} if drafter else {}
         answer["buffers"] = {name: [str(b.dtype), *b.shape] for name, b in model.named_buffers()}
     return answer
+
+
+def layers(question: dict[str, Any]) -> dict[str, Any]:
+    """Build one rank of the model on `meta`; return the cache of each layer as the planner gets it, in order."""
+    os.environ.update(question.get("environment") or {})
+    with tempfile.TemporaryDirectory() as folder:
+        vllm_config = engine_config(question, Path(folder))
+        model_config, cache_config = vllm_config.model_config, vllm_config.cache_config
+        with one_rank_of(vllm_config, rank=question.get("rank", 0)):
+            with set_default_torch_dtype(model_config.dtype), torch.device("meta"), EverythingOnMeta():
+                workspace.init_workspace_manager(torch.device("meta"))
+                initialize_model(vllm_config=vllm_config, model_config=model_config)
+            current_platform.update_block_size_for_backend(vllm_config)
+            specs = get_kv_cache_spec(vllm_config)
+            modules = get_layers_from_vllm_config(vllm_config, AttentionLayerBase)
+    backends = {name: modules[name].get_attn_backend().get_name() for name in specs}
+    return {
+        "block_size": cache_config.block_size,
+        "cache_dtype": cache_config.cache_dtype,
+        "max_model_len": model_config.max_model_len,
+        "layers": [[name, backends[name], facts_of(spec)] for name, spec in specs.items()],
+    }
+
+
+def facts_of(spec: KVCacheSpec) -> dict[str, Any]:
+    """Return the fields of a cache that are set, under vLLM's names, with its kind and the bytes of a page."""
+    fields = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
+    given = {name: written(value) for name, value in fields.items() if value is not None}
+    return {"kind": type(spec).__name__, "page_size_bytes": spec.page_size_bytes, **given}
+
+
+def written(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if isinstance(value, bool | int | str) and not isinstance(value, Enum):
+        return value
+    if isinstance(value, list | tuple):
+        return [written(item) for item in value]
+    return value.name if isinstance(value, Enum) else str(value).removeprefix("torch.")
+
+
+class EverythingOnMeta(TorchFunctionMode):
+    """What a model wants on the GPU goes to `meta` too."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        device = kwargs.get("device")
+        if device is not None and not str(device).startswith(("meta", "cpu")):
+            kwargs["device"] = "meta"
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        return function(*args, **kwargs)
 
 
 def describe(spec: KVCacheSpec) -> tuple[str, int, int]:
@@ -198,7 +301,7 @@ def blocks(question: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"weights": weights, "blocks": blocks}
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"weights": weights, "blocks": blocks, "layers": layers}
 LEAVES_NO_TRACE = frozenset({"blocks"})
 
 
