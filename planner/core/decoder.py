@@ -63,9 +63,11 @@ class Decoder:
     """A language model as vLLM builds it, with the towers beside it.
 
     `layer_prefix` is vLLM's name of the list of layers (`model.layers`, `language_model.model.layers`), which the
-    ignore lists of quantised checkpoints are matched against; `hf_to_vllm` are (checkpoint prefix, vLLM prefix) pairs.
-    `intermediate_size` is the width of the dense MLP (of the experts of a token where no layer is dense). `ropes` are
-    the distinct rotary tables; the scaling of `context_rope` (None: the first of them) counts for the longest context.
+    ignore lists of quantised checkpoints are matched against, and `first_layer` the number of the first of them;
+    `hf_to_vllm` are (checkpoint prefix, vLLM prefix) pairs. `intermediate_size` is the width of the dense MLP (of the
+    experts of a token where no layer is dense). `ropes` are the distinct rotary tables; the scaling of `context_rope`
+    (None: the first of them) counts for the longest context.
+    One that `drafts_only` speaks for another model and is no model by itself.
     `whole_item_tokens` are those of the largest image or clip that the model attends to in both directions at once.
     """
 
@@ -82,11 +84,15 @@ class Decoder:
     tie_word_embeddings: bool = False
     towers: tuple[Tower, ...] = ()
     layer_prefix: str = "model.layers"
+    first_layer: int = 0
     hf_to_vllm: tuple[tuple[str, str], ...] = ()
     both_ends_everywhere: bool = False
     supports_pp: bool = True
+    repeats_kv_heads: bool = True
+    experts_on_every_stage: bool = False
     is_encoder_decoder: bool = False
     whole_item_tokens: int | None = None
+    drafts_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from planner.core.model_facts import ModelFacts as ModelFacts
 from planner.core.model_facts import stated_facts
 from planner.core.model_scope import language_model, stated_architecture, unknown_architecture
 from planner.core.modules import parameters_of
+from planner.core.predictors import predictor_of
 from planner.core.quantization import Quantization, quantised, read_quantization
 from planner.core.rope import Rope
 from planner.core.traits import Traits, traits_of
@@ -26,7 +27,8 @@ DTYPE_WHEN_ABSENT = "float32"
 class Model:
     """A model ready to be planned: its decoder, and what config.json says beside it.
 
-    The modules of a quantised checkpoint carry its schemes; `quantization` says how it came by them.
+    The modules of a quantised checkpoint carry its schemes; `quantization` says how it came by them. `predictor` is the
+    heads that the checkpoint brings to draft with.
 
     `dtype` is the checkpoint's. `derived_max_model_len` is vLLM's limit in its newest release (None: no key states
     one); `context` gives it for any release. `first` and `last` are the releases that serve it (None: every planned
@@ -46,6 +48,7 @@ class Model:
     last: Version | None
     traits: Traits
     quantization: Quantization | None = None
+    predictor: Decoder | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -145,9 +148,11 @@ def model_facts(config: Mapping[str, object]) -> ModelFacts:
 
 def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architecture_name: str) -> Model:
     decoder = with_shared_layers(architecture.build(keys))
+    predictor = predictor_of(architecture_name, keys, decoder)
     quantization = read_quantization(keys.config)
     if quantization is not None:
         decoder = quantised(decoder, quantization)
+        predictor = quantised(predictor, quantization) if predictor else None
     rope = decoder.context_rope or next(iter(decoder.ropes), Rope())
     context = read_context_length(keys, rope)
     return Model(
@@ -164,6 +169,7 @@ def _model(keys: ConfigKeys, architecture: Architecture, *, name: str, architect
         last=_version(architecture.last),
         traits=traits_of(decoder),
         quantization=quantization,
+        predictor=predictor,
     )
 
 

@@ -15,7 +15,9 @@ def as_served(model: Model, args: EngineArgs, version: Version | None = None) ->
     """
     if not args.quantization or model.quantization is not None:
         return model
-    return replace(model, decoder=quantised_at_load(model.decoder, args.quantization, version))
+    decoder = quantised_at_load(model.decoder, args.quantization, version)
+    predictor = quantised_at_load(model.predictor, args.quantization, version) if model.predictor else None
+    return replace(model, decoder=decoder, predictor=predictor)
 
 
 def redundant_experts(args: EngineArgs) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from planner.core.drafter import Drafter
 from planner.core.engine import EngineFacts, ResolvedArgs, Version
 from planner.core.hardware import Gpu
 from planner.core.layout import Layout
@@ -23,6 +24,7 @@ class Situation:
     args: ResolvedArgs
     layout: Layout
     pp_stage: int
+    drafter: Drafter | None = None
 
     @property
     def place(self) -> Place:
@@ -63,6 +65,13 @@ class Situation:
     def hidden_batch(self) -> int:
         """Elements of the hidden states of one profiled batch."""
         return self.args.max_num_batched_tokens * self.model.hidden_size
+
+    @property
+    def kind(self) -> str:
+        """The kind of model as far as measured terms differ: states, latent, experts or dense; the first that holds."""
+        traits = self.model.traits
+        kinds = {"states": traits.has_states, "latent": traits.latent, "experts": traits.experts > 0}
+        return next((kind for kind, holds in kinds.items() if holds), "dense")
 
     @property
     def hardware(self) -> str:

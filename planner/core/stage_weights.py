@@ -6,6 +6,7 @@ from planner.core.weight_rank import rank_of
 from planner.core.weights import RankWeights, rank_weights, with_part
 
 LORA = "LoRA slots"
+DRAFTER = "drafter"
 
 
 def stage_weights(situation: Situation) -> RankWeights:
@@ -19,7 +20,25 @@ def stage_weights(situation: Situation) -> RankWeights:
         towers=situation.args.towers,
         capability=situation.gpu.compute_capability,
     )
+    loaded = _with_drafter(loaded, situation)
     if situation.args.lora is None:
         return loaded
     rank = rank_of(situation.model, situation.layout, situation.pp_stage, situation.place)
     return with_part(loaded, LORA, lora_bytes(rank, situation.args.lora))
+
+
+def _with_drafter(loaded: RankWeights, situation: Situation) -> RankWeights:
+    """A drafter stands on every rank of the last stage."""
+    drafter = situation.drafter
+    if drafter is None or not situation.layout.is_last(situation.pp_stage):
+        return loaded
+    added = rank_weights(
+        drafter.model,
+        layout=drafter.layout(situation.layout),
+        pp_stage=0,
+        dtype=situation.args.dtype,
+        version=situation.facts.version,
+        towers=situation.args.towers,
+        capability=situation.gpu.compute_capability,
+    )
+    return with_part(loaded, DRAFTER, added.loaded_bytes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import dense, hybrids, mixtures, multimodal
+from planner.core.architectures import dense, eagle, hybrids, mixtures, multimodal
 from planner.core.decoder import Architecture
 from planner.core.tower import wrapped
 
@@ -12,7 +12,12 @@ _LANGUAGE_MODELS: Mapping[str, Architecture] = MappingProxyType(
 )
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {**_LANGUAGE_MODELS, **wrapped(multimodal.WRAPPERS, _LANGUAGE_MODELS), **multimodal.ARCHITECTURES}
+    {
+        **_LANGUAGE_MODELS,
+        **wrapped(multimodal.WRAPPERS, _LANGUAGE_MODELS),
+        **multimodal.ARCHITECTURES,
+        **eagle.ARCHITECTURES,
+    }
 )
 
 MODEL_TYPES: Mapping[str, str] = MappingProxyType(

@@ -11,7 +11,7 @@ from planner.core.quantization.recipe import Recipe
 from planner.core.scheme import Scheme
 
 KV_SCALES = "self_attn.attn.checkpoint_scales"
-HEAD, EMBEDDING = "lm_head", "embed_tokens"
+HEAD = "lm_head"
 
 
 @dataclass(slots=True)
@@ -47,14 +47,16 @@ def with_schemes(decoder: Decoder, recipe: Recipe) -> Decoder:
     head = outer.removesuffix("model.")
     ends = replace(
         decoder.ends,
-        first=_ends(decoder.ends.first, recipe, outer, "embedding"),
-        last=_ends(decoder.ends.last, recipe, head, "head"),
-        every=_ends(decoder.ends.every, recipe, outer, "linear"),
+        first=_ends(decoder.ends.first, recipe, outer),
+        last=_ends(decoder.ends.last, recipe, head),
+        every=_ends(decoder.ends.every, recipe, outer),
     )
-    towers = tuple(replace(t, modules=_ends(t.modules, recipe, "", "linear")) for t in decoder.towers)
+    towers = tuple(replace(t, modules=_ends(t.modules, recipe, "")) for t in decoder.towers)
     return replace(
         decoder,
-        layers=tuple(layers.with_schemes(layer, number) for number, layer in enumerate(decoder.layers)),
+        layers=tuple(
+            layers.with_schemes(layer, number) for number, layer in enumerate(decoder.layers, decoder.first_layer)
+        ),
         ends=ends,
         towers=towers,
     )
@@ -73,19 +75,20 @@ def mapped_by(pairs: Mapping[str, str], name: str) -> str:
     return name
 
 
-def _ends(modules: tuple[Module, ...], recipe: Recipe, prefix: str, kind: str) -> tuple[Module, ...]:
-    return tuple(_stored(m, _scheme(m, recipe, f"{prefix}{m.name}", None, table=kind)) for m in modules)
+def _ends(modules: tuple[Module, ...], recipe: Recipe, prefix: str) -> tuple[Module, ...]:
+    return tuple(_stored(module, _scheme(module, recipe, f"{prefix}{module.name}", None)) for module in modules)
 
 
-def _scheme(module: Module, recipe: Recipe, full_name: str, layer: int | None, *, table: str = "") -> Scheme | None:
+def _scheme(module: Module, recipe: Recipe, full_name: str, layer: int | None) -> Scheme | None:
     match module:
         case Linear(may_quantise=True):
             shards = tuple(shard.name for shard in module.shards)
             return recipe.scheme_of(LayerName(prefix=full_name, shards=shards, layer=layer))
         case Experts(may_quantise=True):
             return recipe.scheme_of(LayerName(prefix=full_name, kind="experts", layer=layer))
-        case Table() if table and not module.tied and module.width > 1:
-            return recipe.scheme_of(LayerName(prefix=full_name, kind=table))
+        case Table() if not module.tied and module.width > 1:
+            kind = "head" if module.name.endswith(HEAD) else "embedding"
+            return recipe.scheme_of(LayerName(prefix=full_name, kind=kind, layer=layer))
     return None
 
 
