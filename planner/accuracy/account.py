@@ -1,6 +1,7 @@
 """The account that the command prints: every boot predicted by a fit that never saw it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from planner.accuracy.given import read_all
 from planner.accuracy.knowledge import cases_of, catalog_cases, held_out
 from planner.accuracy.scores import score
 from planner.accuracy.summary import summary
+from planner.core.errors import PlanningError
 
 
 def account(paths: Sequence[Path] = ()) -> dict[str, Any]:
@@ -27,11 +29,14 @@ def account(paths: Sequence[Path] = ()) -> dict[str, Any]:
 
 
 def _summed(cases: Sequence[Case]) -> dict[str, Any]:
-    scores = [(case, score(case)) for case in cases]
-    failed = {id(case) for case, scored in scores if case.question is not None and scored is None}
-    settled = [_missed(case) if id(case) in failed else case for case in cases]
-    return summary(settled, [scored for _, scored in scores if scored is not None])
-
-
-def _missed(case: Case) -> Case:
-    return Case(boot=case.boot, standing="unknown", why="no estimate could be made", assumed=case.assumed)
+    settled, scores = [], []
+    for case in cases:
+        try:
+            scored = score(case)
+        except PlanningError as fault:
+            settled.append(replace(case, standing="unknown", why=str(fault), key=fault.field, question=None))
+            continue
+        settled.append(case)
+        if scored is not None:
+            scores.append(scored)
+    return summary(settled, scores)

@@ -43,7 +43,8 @@ _ASKED = {
 }
 _COUNTS = {"num_gpu_blocks": "num_gpu_blocks", "num_cpu_blocks": "num_cpu_blocks", "max_concurrency": "max_concurrency"}
 _CONSUMED_SINCE = Version(0, 27, 1)
-_ENVIRONMENT = re.compile(r"(VLLM_\w+)=(\S+)")
+_PARTITION = re.compile(r"VLLM_PP_LAYER_PARTITION=([\d,]+)")
+_OFFLOADED = re.compile(r"kv[-_]offloading[-_]size[= ]([\d.]+)")
 _FREE = re.compile(r"[Ff]ree memory(?: on device \S+)? \(?([\d.]+)/([\d.]+) GiB|free at (?:start|boot) ([\d.]+)")
 _OVERRIDE = re.compile(r"num[-_]gpu[-_]blocks[-_]override[= ](\d+)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -93,6 +94,7 @@ def boot_from_row(row: Mapping[str, Any]) -> Boot:
         "outcome": _OUTCOMES.get(row["outcome"], UNCLEAR),
         "failure": _failure(row),
         "confidence": str(row.get("confidence") or ""),
+        "tier": str(row.get("use_tier") or ""),
         "assumed": assumed,
         **asked,
         **_flags(row),
@@ -140,8 +142,14 @@ def _text(row: Mapping[str, Any]) -> str:
 def _flags(row: Mapping[str, Any]) -> dict[str, Any]:
     command, others = str(row.get("command") or ""), str(row.get("other_args") or "")
     override = _OVERRIDE.search(f"{command} {others}")
+    draft = row.get("speculative_config")
     return {
         "command": command,
+        "flags": _bare_flags(others),
+        "speculative_config": json.dumps(draft) if isinstance(draft, dict) else str(draft or ""),
+        "ep": str(row.get("ep") or "").lower(),
+        "kv_offloading_gib": _offloaded(f"{command} {others}"),
+        "pp_layer_partition": _partition(f"{command} {others}"),
         "lora": "lora" in f"{command} {others} {row.get('error_gist') or ''}".lower(),
         "draft_model": bool(row.get("speculative_config")) or "draft model" in str(row.get("error_gist") or ""),
         "sleep_mode": "sleep mode" in others or "enable-sleep-mode" in command,
@@ -151,14 +159,19 @@ def _flags(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def environment_of(boot: Boot) -> tuple[tuple[str, str], ...]:
-    """Return the vLLM variables set in front of a boot's command."""
-    pairs = [(name, value) for name, value in _ENVIRONMENT.findall(boot.command)]
-    if boot.pp_layer_partition:
-        pairs.append(("VLLM_PP_LAYER_PARTITION", boot.pp_layer_partition))
-    if boot.model_runner:
-        pairs.append(("VLLM_USE_V2_MODEL_RUNNER", "1" if boot.model_runner == "v2" else "0"))
-    return tuple(pairs)
+def _bare_flags(others: str) -> str:
+    """Words beside the command, without a list of what was printed."""
+    return "" if "non-default args" in others else others
+
+
+def _partition(text: str) -> str:
+    found = _PARTITION.search(text)
+    return found[1] if found else ""
+
+
+def _offloaded(text: str) -> float | None:
+    found = _OFFLOADED.search(text)
+    return float(found[1]) if found else None
 
 
 def _failure(row: Mapping[str, Any]) -> str:

@@ -1,28 +1,50 @@
 """The catalog as the accuracy account needs it, and the two things made from it: the cases and the fit."""
 
+import json
 from collections.abc import Sequence
+from functools import cache
 
 from planner import catalog
+from planner.accuracy.asked import quantised_at_load
 from planner.accuracy.cases import Case, Knowledge, make_cases, with_fit
+from planner.accuracy.naming import resolve_model
 from planner.accuracy.observations import observations
+from planner.accuracy.variants import named_quantization
 from planner.catalog.boots import Boot, boots
 from planner.core.fit import Fit
 from planner.core.fitting import UNFITTED
+from planner.core.model import Model, model_from_config
 from planner.core.spreads import fit_boots
 
 
 def knowledge(fit: Fit) -> Knowledge:
     """Return the catalog's look-ups with a fit."""
-    entries = catalog.model_entries()
     return Knowledge(
-        model_names=tuple(entry.name for entry in entries),
-        unplanned=frozenset(entry.name.lower().rsplit("/", 1)[-1] for entry in entries if entry.facts.unplanned),
+        model_of=model_of,
         gpus=catalog.gpus(),
-        find_model=catalog.find_model,
         find_gpu=catalog.find_gpu,
         engine_facts=catalog.engine_facts,
         fit=fit,
     )
+
+
+def model_of(boot: Boot) -> tuple[Model, bool]:
+    """Return the model that a boot names, and whether that is a relative: another tuning, or a quantised one by name.
+
+    Raises Unknown for a name without a relative and for an architecture that cannot be planned.
+    """
+    name, is_relative = resolve_model(boot.model, catalog.known_names(), lambda text: catalog.find_entry(text).name)
+    model = catalog.find_model(name)
+    quantization = named_quantization(boot.model, "" if quantised_at_load(boot, model) else boot.quantization)
+    if model.quantization is not None or quantization is None:
+        return model, is_relative
+    return _variant(name, boot.model, json.dumps(quantization)), True
+
+
+@cache
+def _variant(base: str, name: str, quantization: str) -> Model:
+    config = {**catalog.find_config(base), "quantization_config": json.loads(quantization)}
+    return model_from_config(config, name=name)
 
 
 def catalog_cases(fit: Fit) -> tuple[Case, ...]:

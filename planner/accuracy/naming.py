@@ -5,26 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.hardware import Gpu
-from planner.core.model import Model
 from planner.core.units import gib
 
 _RELEASE = re.compile(r"v?(\d+\.\d+)(?:\.(\d+|x))?((?:\.?(?:rc|dev|post|a|b)\d+)*)(?=$|[\s(+/-])")
 _IGNORED_WORDS = frozenset(
     {"nvidia", "geforce", "gpu", "blackwell", "server", "workstation", "edition", "ada", "laptop"}
 )
-_HOW_MANY = re.compile(r"^\s*\d+\s*[x×*]\s*|\s*[x×*]\s*\d+\s*$", re.IGNORECASE)
+_HOW_MANY = re.compile(r"^\s*\d+\s*[x×*]\s*|\s*(?<![a-z])[x×*]\s*\d+\s*$", re.IGNORECASE)
 _SIZE_WORD = re.compile(r"\d+gb?")
 _VARIANTS = re.compile(r"-(instruct|chat|it|base|hf)$")
-_QUANTISED = re.compile(
-    r"awq|gptq|gguf|exl\d|fp8|fp4|nvfp4|mxfp4|int[48]|w\d+a\d+|bnb|4bit|8bit|autoround|quantized|gpt-?oss",
-    re.IGNORECASE,
-)
-_NOT_DENSE = re.compile(
-    r"deepseek[-_]?(?:coder[-_])?v[2-9]|deepseek-r1(?:$|[-_]0528$|-awq)|kimi|glm-?[45]\.|glm-5|mixtral|moe|-a\d+(?:\.\d+)?b"
-    r"|qwen3\.[5-9]|qwen3-(?:next|coder|vl|omni)|-vl-|omni|vision|llava|gemma-?[234]|llama-4|nemotron|minimax|jamba"
-    r"|falcon-?h|mamba|mistral-small-(?:3\.[12]|4)|ernie|dbrx|longcat|flash-next|embedding|chatterbox",
-    re.IGNORECASE,
-)
 
 
 def release_of(text: str) -> str:
@@ -36,15 +25,8 @@ def release_of(text: str) -> str:
     return f"{minor}.{'0' if patch in (None, 'x') else patch}{suffix}"
 
 
-def out_of_scope_by_name(name: str) -> str:
-    """Return why a model's name shows that it is not a dense, unquantised decoder, or ""."""
-    if _QUANTISED.search(name):
-        return "quantised weights"
-    return "not a dense decoder with full attention" if _NOT_DENSE.search(name) else ""
-
-
-def resolve_model(name: str, names: Sequence[str], find: Callable[[str], Model]) -> tuple[Model, bool]:
-    """Return the catalog's model for a name, and whether it is only a relative: another tuning of the same model.
+def resolve_model(name: str, names: Sequence[str], find: Callable[[str], str]) -> tuple[str, bool]:
+    """Return the catalog's name of a model, and whether it is only a relative: another tuning of the same model.
 
     With or without organisation, upper or lower case, `Meta-` in front or not; a name that contains a model's name is
     taken for a tuning of it. Raises Unknown.

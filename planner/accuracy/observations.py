@@ -22,13 +22,18 @@ def observations(cases: Sequence[Case]) -> list[Observation]:
     """
     found: list[Observation] = []
     for case in cases:
-        if case.question is None or case.boot.outcome not in ("booted", "refused"):
+        if case.question is None or case.boot.outcome not in ("booted", "refused") or not _speaks_for(case.boot):
             continue
         try:
             found.extend(_stages(case, case.question))
         except PlanningError:
             continue
     return found
+
+
+def _speaks_for(boot: Boot) -> bool:
+    """Whether model, device, release and layout are stated: a boot of another release would blur the fit."""
+    return boot.tier != "C" and not boot.assumed & {"model", "gpu", "vllm", "tp"}
 
 
 def _stages(case: Case, question: Question) -> list[Observation]:

@@ -7,12 +7,11 @@ from planner.accuracy.allocator import HALF_A_HUNDREDTH, allocator_exact
 from planner.accuracy.cases import Case
 from planner.catalog.boots import Boot, PerRank
 from planner.core.allocation import rounding_bytes
-from planner.core.errors import PlanningError
 from planner.core.estimate import Estimate, Question, estimate, situations_of
 from planner.core.terms import Term
 from planner.core.units import GIB, bytes_from_gib
 
-NOT_ABOUT_MEMORY = frozenset({"data_parallel_rank", "lora", "other_process"})
+NOT_ABOUT_MEMORY = frozenset({"data_parallel_rank", "other_process"})
 STOPPED = frozenset({"refused", "out_of_memory_at_boot"})
 RAN = frozenset({"booted", "out_of_memory_under_load"})
 
@@ -57,6 +56,8 @@ class Score:
     allocator_exact: bool | None
     stopped: bool | None
     predicted_stop: bool
+    slack_verdict: str
+    summary: str
 
     @property
     def overhead_bytes(self) -> int | None:
@@ -67,14 +68,8 @@ class Score:
 
 
 def score(case: Case) -> Score | None:
-    """Return the score of a case, or None when its question cannot be asked (the case then is a miss)."""
-    if case.question is None:
-        return None
-    try:
-        answer = estimate(case.question)
-    except PlanningError:
-        return None
-    return _score(case, case.question, answer)
+    """Return the score of a case, None where there is no question; raises PlanningError as `estimate` does."""
+    return None if case.question is None else _score(case, case.question, estimate(case.question))
 
 
 def _score(case: Case, question: Question, answer: Estimate) -> Score:
@@ -97,6 +92,8 @@ def _score(case: Case, question: Question, answer: Estimate) -> Score:
         allocator_exact=allocator_exact(boot, question, answer),
         stopped=_stopped(boot),
         predicted_stop=answer.verdict != "fits",
+        slack_verdict=answer.slack.verdict if answer.slack else "",
+        summary=answer.summary,
     )
 
 

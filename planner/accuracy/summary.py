@@ -7,29 +7,49 @@ from planner.accuracy.baseline import Looked, by_key, look_up
 from planner.accuracy.cases import Case
 from planner.accuracy.rates import Rate, quantile
 from planner.accuracy.scores import TERMS, Figure, Score
+from planner.accuracy.stops import stops_account, under_load_account
+from planner.core.engine import Version
+from planner.core.model import Model
 from planner.core.units import gib
 
 Sized = tuple[Figure, int]  # a figure and the bytes of the GPU it belongs to
+HEADLINE_SINCE = Version(0, 9)
+JUDGED_TIERS = frozenset({"A", "B", ""})
+KINDS = ("full", "windows", "hybrid", "latent")
 
 
 def summary(cases: Sequence[Case], scores: Sequence[Score]) -> dict[str, Any]:
     """Return the whole account of `cases`, of which `scores` could be answered.
 
-    The headline is over boots that state model, GPU and version; those that only let them be inferred are counted
-    apart under `inferred`.
+    Judged are boots of tiers A and B. The headline is over those of 0.9 and later; 0.8.x is counted apart. `stated` are
+    the ones whose source states model, GPU and version, `inferred` those where one of them is deduced.
     """
-    stated = [score for score in scores if not score.case.assumed]
-    looked = look_up(stated)
-    missed = [case for case in cases if case.standing == "unknown"]
+    judged = [score for score in scores if score.case.boot.tier in JUDGED_TIERS]
+    late = [score for score in judged if _version(score) >= HEADLINE_SINCE]
+    looked = look_up(late)
     return {
-        **_block(stated, looked, missed),
-        "by_term": {name: _errors(_sized(stated, get)) for name, get in TERMS.items()},
-        "by_architecture": _split(stated, looked, missed, architecture_of),
-        "by_gpu": _split(stated, looked, missed, gpu_of),
-        "by_version": _split(stated, looked, missed, version_of),
-        "inferred": _block([score for score in scores if score.case.assumed], (), ()),
+        **_block(late, looked),
+        "macro": _macro(late, looked),
+        "by_term": {name: _errors(_sized(late, get)) for name, get in TERMS.items()},
+        "by_architecture": _split(late, looked, architecture_of),
+        "by_gpu": _split(late, looked, gpu_of),
+        "by_version": _split(late, looked, version_of),
+        "by_kind": _split(late, looked, kind_of),
+        "stated": _block([s for s in late if not s.case.assumed], [one for one in looked if not one.score.case.assumed]),
+        "inferred": _block([s for s in late if s.case.assumed], [one for one in looked if one.score.case.assumed]),
+        "early": _block([s for s in judged if _version(s) < HEADLINE_SINCE], ()),
+        "context_only": _block([score for score in scores if score.case.boot.tier not in JUDGED_TIERS], ()),
+        "allocator": _allocator(judged),
+        "refusals": stops_account(judged),
+        "under_load": under_load_account(judged),
+        "unknown": _unknown(cases),
         "boots": _boots(cases),
     }
+
+
+def _version(score: Score) -> Version:
+    assert score.case.question is not None  # noqa: S101  # only answered cases are scored
+    return score.case.question.facts.version
 
 
 def architecture_of(score: Score) -> str:
@@ -43,27 +63,82 @@ def gpu_of(score: Score) -> str:
 
 
 def version_of(score: Score) -> str:
-    """Return the vLLM version a score belongs to."""
-    return str(score.case.question.facts.version) if score.case.question else ""
+    """Return the minor vLLM version a score belongs to, so written that versions sort."""
+    version = _version(score)
+    return f"{version.major}.{version.minor:02d}"
 
 
-def _block(scores: Sequence[Score], looked: Sequence[Looked], missed: Sequence[Case]) -> dict[str, Any]:
-    exact = [score.allocator_exact for score in scores if score.allocator_exact is not None]
+def kind_of(score: Score) -> str:
+    """Return what the model caches: full attention, windows, states beside keys (hybrid) or latents."""
+    return cache_kind(score.case.question.model) if score.case.question else ""
+
+
+def cache_kind(model: Model) -> str:
+    """Return the kind of a model's caches as far as vLLM's planner treats them differently."""
+    traits = model.traits
+    found = {
+        "hybrid": traits.has_states,
+        "latent": traits.latent,
+        "windows": traits.windowed or traits.chunked,
+    }
+    return next((kind for kind, holds in found.items() if holds), "full")
+
+
+def _block(scores: Sequence[Score], looked: Sequence[Looked]) -> dict[str, Any]:
     return {
         "available_kv": _errors(_sized(scores, TERMS["available_kv"])),
-        "allocator": {"n": len(exact), "exact": sum(exact), "wilson": Rate(hits=sum(exact), n=len(exact)).bounds},
-        "refusals": _refusals(scores),
-        "unknown": {"n": len(missed), "boots": {case.boot.id: case.why for case in missed}},
         "baseline": _errors([(one.figure, one.score.total_bytes) for one in looked]),
     }
 
 
-def _split(
-    scores: Sequence[Score], looked: Sequence[Looked], missed: Sequence[Case], key: Callable[[Score], str]
-) -> dict[str, Any]:
+def _split(scores: Sequence[Score], looked: Sequence[Looked], key: Callable[[Score], str]) -> dict[str, Any]:
+    blocks = {name: _block(group, [o for o in looked if key(o.score) == name]) for name, group in by_key(scores, key).items()}
+    return {name: block for name, block in blocks.items() if block["available_kv"]["n"]}
+
+
+def _macro(scores: Sequence[Score], looked: Sequence[Looked]) -> dict[str, Any]:
+    """Errors averaged over cells of GPU class and minor version, each cell counting once."""
+    cells = [block for block in _split(scores, looked, _cell).values() if block["baseline"]["n"]]
+    names = ("median_abs_share_of_gpu", "p95_abs_share_of_gpu", "median_abs_share_of_kv", "coverage")
     return {
-        name: _block(group, [one for one in looked if key(one.score) == name], ())
-        for name, group in by_key(scores, key).items()
+        "cells": len(cells),
+        "available_kv": {name: _mean([cell["available_kv"][name] for cell in cells]) for name in names},
+        "baseline": {name: _mean([cell["baseline"][name] for cell in cells]) for name in names},
+    }
+
+
+def _cell(score: Score) -> str:
+    assert score.case.question is not None  # noqa: S101  # only answered cases are scored
+    capability = score.case.question.gpu.compute_capability
+    return f"{capability} {version_of(score)}"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _allocator(scores: Sequence[Score]) -> dict[str, Any]:
+    checked = [score for score in scores if score.allocator_exact is not None]
+    wrong = {score.case.boot.id: kind_of(score) for score in checked if not score.allocator_exact}
+    kinds = {kind: [score for score in checked if kind_of(score) == kind] for kind in KINDS}
+    exact = len(checked) - len(wrong)
+    return {
+        "n": len(checked),
+        "exact": exact,
+        "wilson": Rate(hits=exact, n=len(checked)).bounds,
+        "by_kind": {k: {"n": len(group), "exact": sum(bool(s.allocator_exact) for s in group)} for k, group in kinds.items()},
+        "wrong": wrong,
+    }
+
+
+def _unknown(cases: Sequence[Case]) -> dict[str, Any]:
+    missed = [case for case in cases if case.standing == "unknown" and case.boot.tier in JUDGED_TIERS]
+    keys = sorted({case.key for case in missed})
+    return {
+        "n": len(missed),
+        "boots": {case.boot.id: case.why for case in missed},
+        "by_key": {key: [case.boot.id for case in missed if case.key == key] for key in keys},
     }
 
 
@@ -92,27 +167,11 @@ def _errors(sized: Sequence[Sized]) -> dict[str, Any]:
     }
 
 
-def _refusals(scores: Sequence[Score]) -> dict[str, Any]:
-    stopped = [score for score in scores if score.stopped]
-    booted = [score for score in scores if score.stopped is False]
-    found = Rate(hits=sum(score.predicted_stop for score in stopped), n=len(stopped))
-    alarms = Rate(hits=sum(score.predicted_stop for score in booted), n=len(booted))
-    return {
-        "n": found.n,
-        "recall": found.share,
-        "recall_wilson": found.bounds,
-        "false_alarms": alarms.hits,
-        "booted": alarms.n,
-        "false_alarm_rate": alarms.share,
-        "false_alarm_wilson": alarms.bounds,
-    }
-
-
 def _boots(cases: Sequence[Case]) -> dict[str, Any]:
     reasons: dict[str, int] = {}
     for case in cases:
-        if case.standing in ("not_stated", "out_of_scope"):
-            reason = f"{case.standing.replace('_', ' ')}: {case.why}"
+        if case.standing in ("not_stated", "older", "out_of_scope"):
+            reason = case.why if case.standing == "older" else f"{case.standing.replace('_', ' ')}: {case.why}"
             reasons[reason] = reasons.get(reason, 0) + 1
     return {
         "n": len(cases),

@@ -1,6 +1,6 @@
 """The account as a table for people: the terminal's and the document's form of the same rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Row = Sequence[str]
@@ -17,6 +17,7 @@ ERROR_COLUMNS = (
     "Wilson 95 %",
     "interval",
 )
+MACRO_COLUMNS = ("", "cells", "median of GPU", "p95 of GPU", "of KV", "held by 5-95 %")
 _TERMS = {
     "weights": "weights",
     "activation": "peak activation",
@@ -24,6 +25,13 @@ _TERMS = {
     "cuda_graphs": "CUDA graphs",
     "available_kv": "available KV",
 }
+_PARTS = {
+    "stated": "model, GPU and version stated",
+    "inferred": "one of them inferred, or a tuning of a known model",
+    "early": "vLLM 0.8.x",
+    "context_only": "tier C (context only, not judged)",
+}
+_SPLITS = {"kind of cache": "by_kind", "architecture": "by_architecture", "GPU": "by_gpu", "vLLM version": "by_version"}
 
 
 def as_text(account: dict[str, Any], title: str) -> str:
@@ -45,16 +53,46 @@ def as_markdown(account: dict[str, Any]) -> str:
 
 
 def tables(account: dict[str, Any]) -> list[tuple[str, Row, list[Row]]]:
-    """Return the tables: by term with the baseline, then KV by architecture, GPU and version."""
+    """Return the tables: by term with the baseline, the macro-average, the parts, and KV by what may matter."""
     terms = [error_row(label, account["by_term"][name]) for name, label in _TERMS.items()]
     terms.append(error_row("baseline: available KV", account["baseline"]))
-    found: list[tuple[str, Row, list[Row]]] = [("By term", ERROR_COLUMNS, terms)]
-    for heading, key in (("architecture", "by_architecture"), ("GPU", "by_gpu"), ("vLLM version", "by_version")):
+    found: list[tuple[str, Row, list[Row]]] = [
+        ("By term (vLLM 0.9 and later)", ERROR_COLUMNS, terms),
+        ("Available KV averaged over GPU class x minor version", MACRO_COLUMNS, _macro_rows(account["macro"])),
+        ("Available KV by what is stated", ERROR_COLUMNS, list(_part_rows(account))),
+    ]
+    for heading, key in _SPLITS.items():
         rows: list[Row] = []
         for name, block in account[key].items():
-            rows += [error_row(name, block["available_kv"]), error_row("  baseline", block["baseline"])]
+            rows += [error_row(_version_name(name), block["available_kv"]), error_row("  baseline", block["baseline"])]
         found.append((f"Available KV by {heading}", ERROR_COLUMNS, rows))
     return found
+
+
+def _version_name(name: str) -> str:
+    return name.replace(".0", ".", 1) if name[:2] == "0." and len(name) == 4 else name  # noqa: PLR2004 -- 0.NN
+
+
+def _part_rows(account: dict[str, Any]) -> Iterator[Row]:
+    for key, label in _PARTS.items():
+        yield error_row(label, account[key]["available_kv"])
+        if account[key]["baseline"]["n"]:
+            yield error_row("  baseline", account[key]["baseline"])
+
+
+def _macro_rows(macro: dict[str, Any]) -> list[Row]:
+    return [_macro_row(label, macro["cells"], macro[key]) for label, key in (("planner", "available_kv"), ("baseline", "baseline"))]
+
+
+def _macro_row(label: str, cells: int, means: dict[str, Any]) -> Row:
+    return (
+        label,
+        str(cells),
+        _percent(means["median_abs_share_of_gpu"], 3),
+        _percent(means["p95_abs_share_of_gpu"], 3),
+        _percent(means["median_abs_share_of_kv"], 2),
+        _percent(means["coverage"], 0),
+    )
 
 
 def error_row(label: str, errors: dict[str, Any]) -> Row:
@@ -75,31 +113,62 @@ def error_row(label: str, errors: dict[str, Any]) -> Row:
 
 
 def sentences(account: dict[str, Any]) -> list[str]:
-    """Return what is no table: allocator, refusals, misses, inferred boots, boots set aside."""
-    allocator, refusals, unknown = account["allocator"], account["refusals"], account["unknown"]
-    inferred, boots = account["inferred"]["available_kv"], account["boots"]
-    lines = [
-        f"Allocator: from the logged memory, blocks, tokens and concurrency agree to the log's rounding on "
-        f"{allocator['exact']} of {allocator['n']} boots (Wilson {_bounds(allocator['wilson'])}).",
-        f"Refusals: {_percent(refusals['recall'], 0)} of {refusals['n']} foreseen "
-        f"(Wilson {_bounds(refusals['recall_wilson'])}); false alarms {refusals['false_alarms']} of "
-        f"{refusals['booted']} boots (Wilson {_bounds(refusals['false_alarm_wilson'])}).",
-        f"Unknown though in scope: {unknown['n']}"
-        + "".join(f"; {boot}: {why}" for boot, why in unknown["boots"].items())
-        + ".",
-        f"Boots whose model, GPU or version is only inferred, counted apart: {inferred['n']}, median error "
-        f"{_gib(inferred['median_abs_gib'])}, held {_percent(inferred['coverage'], 0)}.",
-        f"Answered {boots['answered']} of {boots['n']} boots. Set aside: "
-        + "; ".join(f"{count} {reason}" for reason, count in boots["aside"].items())
-        + ".",
+    """Return what is no table: allocator, refusals and misses, boots short of memory later, what is unknown."""
+    return [
+        *_allocator_sentences(account["allocator"]),
+        *_refusal_sentences(account["refusals"]),
+        *_load_sentences(account["under_load"]),
+        *_unknown_sentences(account["unknown"], account["boots"]),
+        _sample_sentence(account["in_sample"]),
     ]
-    within = account["in_sample"]
-    lines.append(
+
+
+def _allocator_sentences(allocator: dict[str, Any]) -> Iterator[str]:
+    kinds = ", ".join(f"{kind} {found['exact']} of {found['n']}" for kind, found in allocator["by_kind"].items())
+    yield (
+        f"Allocator: from the logged memory, blocks, tokens and concurrency agree to the log's rounding on "
+        f"{allocator['exact']} of {allocator['n']} boots (Wilson {_bounds(allocator['wilson'])}): {kinds}."
+    )
+    if allocator["wrong"]:
+        yield "Allocator differs: " + "; ".join(f"{boot} ({kind})" for boot, kind in allocator["wrong"].items()) + "."
+
+
+def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"Refusals and out of memory at boot: {refusals['foreseen']} of {refusals['n']} foreseen, "
+        f"{_percent(refusals['recall'], 0)} (Wilson {_bounds(refusals['recall_wilson'])}); false alarms "
+        f"{refusals['false_alarms']} of {refusals['booted']} boots that ran, {_percent(refusals['false_alarm_rate'], 1)} "
+        f"(Wilson {_bounds(refusals['false_alarm_wilson'])})."
+    )
+    yield from (f"Missed {boot}: {why}" for boot, why in refusals["misses"].items())
+    yield from (f"False alarm {boot}: {why}" for boot, why in refusals["alarms"].items())
+
+
+def _load_sentences(under_load: dict[str, Any]) -> Iterator[str]:
+    boots = "; ".join(f"{boot}: {verdict}" for boot, verdict in under_load["boots"].items())
+    yield (
+        f"Out of memory under load: {under_load['flagged']} of {under_load['n']} flagged by the slack verdict or refused"
+        f" (Wilson {_bounds(under_load['wilson'])}){f' ({boots})' if boots else ''}; so are "
+        f"{under_load['flagged_of_those_that_ran']} of {under_load['that_ran']} boots of which no trouble is told."
+    )
+
+
+def _unknown_sentences(unknown: dict[str, Any], boots: dict[str, Any]) -> Iterator[str]:
+    keys = "; ".join(f"{key}: {', '.join(ids)}" for key, ids in unknown["by_key"].items())
+    yield f"Answered `unknown`: {unknown['n']}{f', by the key that decides: {keys}' if keys else ''}."
+    yield (
+        f"Answered {boots['answered'] - unknown['n']} of {boots['n']} boots of all tiers. Set aside: "
+        + "; ".join(f"{count} {reason}" for reason, count in boots["aside"].items())
+        + "."
+    )
+
+
+def _sample_sentence(within: dict[str, Any]) -> str:
+    return (
         f"All of the above is out of sample: {within['boots_of_the_fit']} of the boots are behind the fit, each "
         f"predicted by a fit without its model (inside the one campaign) or its source. In sample: n {within['n']}, "
         f"median error {_gib(within['median_abs_gib'])}, held {_percent(within['coverage'], 0)}."
     )
-    return lines
 
 
 def _aligned(rows: Sequence[Row]) -> list[str]:

@@ -21,6 +21,7 @@ from planner.catalog.model_files import find_config as find_config
 from planner.catalog.model_files import find_entry as find_entry
 from planner.catalog.model_files import find_model as find_model
 from planner.catalog.model_files import full_name as full_name
+from planner.catalog.model_files import known_names as known_names
 from planner.catalog.model_files import model_entries as model_entries
 from planner.catalog.model_files import model_names as model_names
 from planner.catalog.rule_table import Rule as Rule

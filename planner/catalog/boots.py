@@ -19,7 +19,8 @@ class Boot:
     """One boot: what was asked for, what the log printed (GiB, one figure a rank), and how it ended.
 
     `outcome` is booted, refused, out_of_memory_at_boot, out_of_memory_under_load, hung, crashed or unclear. `assumed`
-    names the fields whose value is inferred or derived. `weights_gib` is "Model loading took"; `consumed_gib` adds
+    names the fields whose value is inferred or derived. `tier` is A (model, GPU, layout, length and a figure stated), B
+    (usable with an assumption) or C (context only); `flags` are words beside the command. `weights_gib` is "Model loading took"; `consumed_gib` adds
     non-torch memory to it, `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them.
     """
 
@@ -28,6 +29,7 @@ class Boot:
     outcome: str
     failure: str = ""
     confidence: str = ""
+    tier: str = ""
     assumed: frozenset[str] = frozenset()
     vllm: str = ""
     engine_core: str = ""
@@ -63,6 +65,8 @@ class Boot:
     sleep_mode: bool = False
     language_model_only: bool = False
     shared_gpu: bool = False
+    speculative_config: str = ""
+    flags: str = ""
     command: str = ""
     total_gib: PerRank = ()
     free_at_start_gib: PerRank = ()

@@ -62,6 +62,12 @@ def model_names() -> tuple[str, ...]:
 
 
 @cache
+def known_names() -> tuple[str, ...]:
+    """Return the names of all models and every other name they are known by; no model's file is opened."""
+    return (*model_names(), *(row["alias"] for row in read_table("model_aliases.yaml")["aliases"]))
+
+
+@cache
 def model_entries() -> tuple[ModelEntry, ...]:
     """Return every model of the catalog."""
     return tuple(map(_read, model_names()))

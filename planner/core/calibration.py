@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.core import activation, graphs, non_torch
-from planner.core.fit import ENOUGH_BOOTS, Evidence, Fit, NonTorchGroup, Spread
+from planner.core.fit import ENOUGH_BOOTS, STATES, Evidence, Fit, NonTorchGroup, Spread
 from planner.core.situation import Situation
 from planner.core.terms import Interval, Term, exactly
 
@@ -109,7 +109,7 @@ def _graphs(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evide
     if not graphs.graph_count(situation):
         return _term("cuda_graphs", exactly(0), formula, graphs.SOURCE, inside=inside)
     spreads = fit.graphs.estimated if inside else fit.graphs.captured
-    central = round(graphs.graphs_bytes(situation, fit.graphs))
+    central = round(graphs.charged_bytes(situation, fit.graphs))
     return _term(
         "cuda_graphs",
         (spreads.seen if familiar else spreads.extrapolated).around(central),
@@ -159,7 +159,7 @@ def _familiar(situation: Situation, fit: Fit) -> bool:
 
 def _boots_seen(situation: Situation, fit: Fit) -> int:
     version = situation.facts.version
-    return fit.boots_of((version.major, version.minor), situation.gpu.compute_capability)
+    return fit.boots_of((version.major, version.minor), situation.gpu.compute_capability, situation.kind)
 
 
 def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
@@ -167,17 +167,21 @@ def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
         return ""
     seen = _boots_seen(situation, fit)
     boots = "boot" if seen == 1 else "boots"
-    return f"extrapolated: {seen} {boots} of vLLM {situation.facts.version} on {situation.gpu.name} known"
+    of_its_kind = " with states" if situation.kind == STATES else ""
+    where = f"of vLLM {situation.facts.version} on {situation.gpu.name}"
+    return f"extrapolated: {seen} {boots} {where}{of_its_kind} known"
 
 
 def _distance(situation: Situation, boot: Evidence) -> tuple[float, ...]:
-    """Nearest first: same device, version and runner, then architecture, ranks and size."""
+    """Nearest first: same device, kind of model, version and runner, then quantisation, ranks, architecture and size."""
     version = situation.facts.version
     apart = abs(100 * (version.major - boot.version[0]) + version.minor - boot.version[1])
     return (
         boot.compute_capability != situation.gpu.compute_capability,
+        boot.kind != situation.kind,
         apart,
         boot.model_runner != situation.args.model_runner,
+        boot.quantised != (situation.model.quantization is not None),
         boot.world_size != situation.layout.world_size,
         boot.architecture != situation.model.architecture,
         abs(boot.hidden_size - situation.model.hidden_size),

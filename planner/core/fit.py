@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.core.terms import Interval
 
 ENOUGH_BOOTS = 5
+STATES = "states"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +83,17 @@ class NonTorchFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphFit:
-    """CUDA graphs: a base, and bytes of one layer in one graph; spreads of what is captured and of vLLM's estimate."""
+    """CUDA graphs: a base, and bytes of one layer in one graph; spreads of what is captured and of vLLM's estimate.
+
+    `experts_share` and `quantised_share` are added to a layer's bytes where it routes over experts or quantises what goes
+    into it; `estimated_share` is what vLLM's estimate comes to of what is captured.
+    """
 
     base_bytes: float
     bytes_per_layer_and_graph: float
+    experts_share: float
+    quantised_share: float
+    estimated_share: float
     captured: TermSpread
     estimated: TermSpread
 
@@ -100,6 +108,8 @@ class Evidence:
     compute_capability: tuple[int, int]
     model_runner: str
     architecture: str
+    kind: str
+    quantised: bool
     hidden_size: int
     world_size: int
 
@@ -113,6 +123,16 @@ class Fit:
     graphs: GraphFit
     evidence: tuple[Evidence, ...]
 
-    def boots_of(self, version: tuple[int, int], compute_capability: tuple[int, int] | None) -> int:
-        """Return how many boots of this minor version on this compute capability the fit rests on."""
-        return sum(e.version == version and e.compute_capability == compute_capability for e in self.evidence)
+    def boots_of(self, version: tuple[int, int], compute_capability: tuple[int, int] | None, kind: str) -> int:
+        """Return how many boots of this minor version on this compute capability the fit rests on.
+
+        Models that keep states load other kernels: they and all others do not speak for one another.
+        """
+        return sum(
+            e.version == version and e.compute_capability == compute_capability and _alike(e.kind, kind)
+            for e in self.evidence
+        )
+
+
+def _alike(one: str, other: str) -> bool:
+    return (one == STATES) == (other == STATES)

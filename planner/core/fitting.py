@@ -22,7 +22,14 @@ from planner.core.fit import (
     Spread,
     TermSpread,
 )
-from planner.core.graphs import graph_count, split_workspace_bytes
+from planner.core.graphs import (
+    graph_count,
+    graphs_bytes,
+    has_experts,
+    nodes_bytes,
+    quantises_activations,
+    split_workspace_bytes,
+)
 from planner.core.non_torch import exact_bytes, logits_unaligned, non_torch_bytes, since_0_18
 from planner.core.observation import Observation, evidence_of
 from planner.core.situation import Situation
@@ -46,6 +53,9 @@ UNFITTED = Fit(
     graphs=GraphFit(
         base_bytes=0.0,
         bytes_per_layer_and_graph=0.0,
+        experts_share=0.0,
+        quantised_share=0.0,
+        estimated_share=1.0,
         captured=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
         estimated=TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD),
     ),
@@ -170,14 +180,30 @@ def _group(key: tuple[str, str, bool], boots: Sequence[tuple[Observation, float]
 
 
 def fit_graphs(observations: Sequence[Observation]) -> GraphFit:
-    """Return base and bytes of a layer in a graph, from what Hopper boots really captured."""
+    """Return base and bytes of a layer in a graph, from what Hopper boots really captured, and what adds to them."""
     captured = [
         (o.situation, o.graphs_bytes)
         for o in observations
         if o.graphs_bytes is not None and o.situation.hardware == "hopper" and graph_count(o.situation)
     ]
-    rows = [(1.0, s.layers * graph_count(s)) for s, _ in captured]
-    target = [size - split_workspace_bytes(s) for s, size in captured]
-    base, each = robust_least_squares(np.array(rows, dtype=float), np.array(target))
-    nothing = TermSpread(seen=NO_SPREAD, extrapolated=NO_SPREAD)
-    return GraphFit(base_bytes=float(base), bytes_per_layer_and_graph=float(each), captured=nothing, estimated=nothing)
+    plain = [(s, size) for s, size in captured if not has_experts(s) and not quantises_activations(s)]
+    rows = [(1.0, s.layers * graph_count(s)) for s, _ in plain]
+    target = [size - split_workspace_bytes(s) for s, size in plain]
+    base, each = (float(c) for c in robust_least_squares(np.array(rows, dtype=float), np.array(target)))
+    fit = replace(UNFITTED.graphs, base_bytes=base, bytes_per_layer_and_graph=each)
+    fit = replace(
+        fit,
+        experts_share=_added_share([(s, size) for s, size in captured if has_experts(s)], fit),
+        quantised_share=_added_share([(s, size) for s, size in captured if quantises_activations(s)], fit),
+    )
+    estimates = [
+        o.graphs_estimated_bytes / graphs_bytes(o.situation, fit)
+        for o in observations
+        if o.graphs_estimated_bytes is not None and graph_count(o.situation)
+    ]
+    return replace(fit, estimated_share=median(estimates or [1.0]))
+
+
+def _added_share(captured: Sequence[tuple[Situation, float]], fit: GraphFit) -> float:
+    shares = [(size - graphs_bytes(s, fit)) / nodes_bytes(s, fit) for s, size in captured]
+    return max(0.0, median(shares or [0.0]))

@@ -64,6 +64,8 @@ def evidence_of(observations: Iterable[Observation]) -> tuple[Evidence, ...]:
             compute_capability=s.gpu.compute_capability or (0, 0),
             model_runner=s.args.model_runner,
             architecture=s.model.architecture,
+            kind=s.kind,
+            quantised=s.model.quantization is not None,
             hidden_size=s.model.hidden_size,
             world_size=s.layout.world_size,
         )

@@ -9,9 +9,10 @@ from planner.core.activation import activation_bytes
 from planner.core.calibration import measured_terms
 from planner.core.fit import ENOUGH_BOOTS, Fit, GraphFit, NonTorchFit, NonTorchGroup, Spread, TermSpread
 from planner.core.fitting import LOG_ROUNDING_BYTES, fit_constants, group_key, grown_of
-from planner.core.graphs import graph_count, graphs_bytes
+from planner.core.graphs import estimated_bytes, graph_count, graphs_bytes
 from planner.core.non_torch import exact_bytes, non_torch_bytes
 from planner.core.observation import Observation, distinct_observations
+from planner.core.situation import Situation
 from planner.core.units import MIB
 
 LOW, HIGH, JOINT = 0.05, 0.95, 0.90
@@ -47,8 +48,9 @@ def held_out_fits(observations: Sequence[Observation]) -> dict[str, Fit]:
 
 def is_seen(observation: Observation, fit: Fit) -> bool:
     """Whether enough boots of this version and device are behind the fit."""
-    version, capability = observation.situation.facts.version, observation.situation.gpu.compute_capability
-    return fit.boots_of((version.major, version.minor), capability) >= ENOUGH_BOOTS
+    situation = observation.situation
+    version, capability = situation.facts.version, situation.gpu.compute_capability
+    return fit.boots_of((version.major, version.minor), capability, situation.kind) >= ENOUGH_BOOTS
 
 
 def quantile(values: Sequence[float], level: float) -> float:
@@ -121,10 +123,10 @@ def _non_torch_error(o: Observation, fit: Fit) -> float | None:
 def _graph_spreads(
     seen: Sequence[Observation], unseen: Sequence[Observation], constants: Fit, without: Mapping[str, Fit]
 ) -> GraphFit:
-    captured = _graph_ratios(seen, without, lambda o, _: o.graphs_bytes)
-    estimated = _graph_ratios(seen, without, lambda o, _: o.graphs_estimated_bytes)
-    far_captured = _graph_ratios(unseen, without, lambda o, _: o.graphs_bytes)
-    far_estimated = _graph_ratios(unseen, without, _estimate_within_activation)
+    captured = _graph_ratios(seen, without, lambda o, _: o.graphs_bytes, graphs_bytes)
+    estimated = _graph_ratios(seen, without, lambda o, _: o.graphs_estimated_bytes, estimated_bytes)
+    far_captured = _graph_ratios(unseen, without, lambda o, _: o.graphs_bytes, graphs_bytes)
+    far_estimated = _graph_ratios(unseen, without, _estimate_within_activation, estimated_bytes)
     return replace(
         constants.graphs,
         captured=TermSpread(
@@ -141,13 +143,14 @@ def _graph_ratios(
     observations: Sequence[Observation],
     without: Mapping[str, Fit],
     measured: Callable[[Observation, Fit], float | None],
+    predicted: Callable[[Situation, GraphFit], float],
 ) -> list[float]:
     ratios = []
     for o in observations:
         fit = without[o.group]
         size = measured(o, fit)
         if size is not None and graph_count(o.situation):
-            ratios.append(size / graphs_bytes(o.situation, fit.graphs))
+            ratios.append(size / predicted(o.situation, fit.graphs))
     return ratios
 
 

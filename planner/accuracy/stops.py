@@ -1,0 +1,63 @@
+"""Boots that stopped, and those that ran out of memory later: foreseen or missed, and why."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from planner.accuracy.rates import Rate
+from planner.accuracy.scores import Score
+
+_MISSES = Path(__file__).with_name("misses.tsv")
+WARNED = frozenset({"tight", "at_risk"})
+
+
+@cache
+def explanations() -> Mapping[str, str]:
+    """Return why the planner does not foresee the end of a boot, or sees one that did not come, by the boot's id."""
+    lines = _MISSES.read_text(encoding="utf-8").splitlines()[1:]
+    return dict(line.split("\t", 1) for line in lines)
+
+
+def stops_account(scores: Sequence[Score]) -> dict[str, Any]:
+    """Return recall over boots that were refused or ran out of memory, false alarms over those that ran, and misses."""
+    stopped = [score for score in scores if score.stopped]
+    booted = [score for score in scores if score.stopped is False]
+    found = Rate(hits=sum(score.predicted_stop for score in stopped), n=len(stopped))
+    alarms = Rate(hits=sum(score.predicted_stop for score in booted), n=len(booted))
+    return {
+        "n": found.n,
+        "foreseen": found.hits,
+        "recall": found.share,
+        "recall_wilson": found.bounds,
+        "false_alarms": alarms.hits,
+        "booted": alarms.n,
+        "false_alarm_rate": alarms.share,
+        "false_alarm_wilson": alarms.bounds,
+        "misses": {score.case.boot.id: _why(score) for score in stopped if not score.predicted_stop},
+        "alarms": {score.case.boot.id: _why(score) for score in booted if score.predicted_stop},
+    }
+
+
+def under_load_account(scores: Sequence[Score]) -> dict[str, Any]:
+    """Return how many boots that ran out of memory under load were flagged, and how many that ran were flagged too."""
+    ran_out = [score for score in scores if score.case.boot.outcome == "out_of_memory_under_load"]
+    ran_on = [score for score in scores if score.case.boot.outcome == "booted"]
+    flagged = Rate(hits=sum(_is_flagged(score) for score in ran_out), n=len(ran_out))
+    also = Rate(hits=sum(_is_flagged(score) for score in ran_on), n=len(ran_on))
+    return {
+        "n": flagged.n,
+        "flagged": flagged.hits,
+        "wilson": flagged.bounds,
+        "boots": {score.case.boot.id: score.slack_verdict or score.summary for score in ran_out},
+        "flagged_of_those_that_ran": also.hits,
+        "that_ran": also.n,
+    }
+
+
+def _is_flagged(score: Score) -> bool:
+    return score.predicted_stop or score.slack_verdict in WARNED
+
+
+def _why(score: Score) -> str:
+    return explanations().get(score.case.boot.id) or f"not explained yet; the planner says: {score.summary}"
