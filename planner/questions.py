@@ -11,6 +11,7 @@ from planner.core.errors import BadInput, Unknown
 from planner.core.estimate import Question
 from planner.core.hardware import Gpu
 from planner.core.model import Model, model_from_config
+from planner.core.speculation import speculation_of
 from planner.core.units import bytes_from_gib
 from planner.inputs import (
     Inputs,
@@ -68,6 +69,7 @@ def ask(
         fit=catalog.fit(),
         free_bytes=None if free_gib is None else bytes_from_gib(free_gib),
         requests=tuple(requests),
+        draft=_draft(args, find_model or catalog.find_model),
     )
 
 
@@ -94,6 +96,17 @@ def question_from_inputs(
         find_gpu=find_gpu,
         find_config=find_config,
     )
+
+
+def _draft(args: EngineArgs, find_model: Callable[[str], Model]) -> Model | None:
+    """Return the model that a command names to draft with; what nobody here knows is told by the arithmetic."""
+    speculation = speculation_of(args)
+    if speculation is None or speculation.model in ("", args.model):
+        return None
+    try:
+        return find_model(speculation.model)
+    except Unknown:
+        return None
 
 
 def _gpu(wanted: str | Gpu, gpu_memory_gib: float | None, find_gpu: Callable[[str], Gpu]) -> Gpu:

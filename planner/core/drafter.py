@@ -56,7 +56,7 @@ def drafter_of(target: Target, speculation: Speculation | None, *, draft: Model 
     """
     if speculation is None or speculation.method in WITHOUT_WEIGHTS:
         return None
-    if speculation.method == HEADS and not speculation.model:
+    if speculation.method == HEADS and speculation.model in ("", target.model.name):
         return Drafter(method=HEADS, model=_with_decoder(target.model, _heads(target)))
     if draft is None:
         raise _unknown(f"the drafter {speculation.model or speculation.method} is not known.", speculation)

@@ -7,6 +7,7 @@ from planner.core.calibration import Fit, Situation
 from planner.core.capacity import Capacity, Pool, RequestClass, requests_at_once
 from planner.core.capacity_report import capacity_of
 from planner.core.defaults import resolve
+from planner.core.drafter import Drafter, Target, drafter_of
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
 from planner.core.hardware import Gpu
 from planner.core.kv_cache import KvCachePlan, StageKv, kv_cache_plan, kv_heads_per_rank
@@ -17,12 +18,16 @@ from planner.core.rules import Case, broken_rules
 from planner.core.scope import require_in_scope, require_planned_device
 from planner.core.served_model import as_served, redundant_experts
 from planner.core.slack import Slack, runtime_slack
+from planner.core.speculation import speculation_of
 from planner.core.terms import Interval, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked: `gpu_count` is a cap, `free_bytes` the memory free at start (None: an otherwise empty GPU)."""
+    """What is asked: `gpu_count` is a cap, `free_bytes` the memory free at start (None: an otherwise empty GPU).
+
+    `draft` is the model that the command names to draft with, where it is known.
+    """
 
     model: Model
     gpu: Gpu
@@ -32,6 +37,7 @@ class Question:
     fit: Fit
     free_bytes: int | None = None
     requests: tuple[RequestClass, ...] = ()
+    draft: Model | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,7 @@ def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) ->
     """Return what each pipeline stage runs, in order; raises Unknown where a flag's memory cannot be derived."""
     require_in_scope(question.args)
     model = as_served(question.model, question.args, question.facts.version)
+    drafter = drafter_in(question, resolved)
     return tuple(
         Situation(
             model=model,
@@ -120,9 +127,21 @@ def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) ->
             args=resolved,
             layout=layout,
             pp_stage=stage,
+            drafter=drafter,
         )
         for stage in range(layout.pipeline_parallel_size)
     )
+
+
+def drafter_in(question: Question, resolved: ResolvedArgs) -> Drafter | None:
+    """Return what drafts beside the model, None without speculation; an unplanned drafter is Unknown."""
+    target = Target(
+        model=as_served(question.model, question.args, question.facts.version),
+        stages=resolved.pipeline_parallel_size,
+        max_model_len=resolved.max_model_len,
+        version=question.facts.version,
+    )
+    return drafter_of(target, speculation_of(question.args), draft=question.draft)
 
 
 def _refused(
