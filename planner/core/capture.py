@@ -16,6 +16,7 @@ WHOLE_GRAPHS_SINCE = Version(0, 11)
 FIRST_WITH_A_MAXIMUM = Version(0, 11, 1)
 GPT_OSS = "GptOssForCausalLM"
 FINEST_LATENCY_SIZES = 32
+UNCAPTURABLE = ("deepep_high_throughput", "moonep")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ def cudagraph_mode(args: EngineArgs, gpu: Gpu, facts: EngineFacts, traits: Trait
     Source: vLLM `VllmConfig.__post_init__` and `CompilationConfig.resolve_cudagraph_mode_and_sizes`, 0.8.5 to 0.33.
     """
     if gpu.is_cpu or args.enforce_eager or args.optimization_level == 0:
+        return "NONE"
+    if traits.experts and (args.data_parallel_size or 1) > 1 and args.setting("all2all_backend") in UNCAPTURABLE:
         return "NONE"
     mode = _asked_mode(args, facts, traits)
     if traits.encoder_decoder and mode not in ("NONE", "FULL_DECODE_ONLY"):

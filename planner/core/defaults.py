@@ -196,16 +196,18 @@ def _batch(
     seqs = args.max_num_seqs or default_seqs
     tokens = args.max_num_batched_tokens
     if tokens is None:
-        tokens = max(default_tokens, max_model_len if not chunked else 0, _whole_item_tokens(model, facts))
+        tokens = max(default_tokens, max_model_len if not chunked else 0, _whole_item_tokens(args, model, facts))
         tokens = min(tokens, seqs * max_model_len) if facts.batch_capped_by_sequences else tokens
     if args.max_num_seqs or not facts.sequences_capped_by_batch:
         return tokens, seqs
     return tokens, min(seqs, tokens)
 
 
-def _whole_item_tokens(model: Model, facts: EngineFacts) -> int:
+def _whole_item_tokens(args: EngineArgs, model: Model, facts: EngineFacts) -> int:
     """An item that the model attends to in both directions must fit one step (vLLM `is_mm_prefix_lm`, since 0.22)."""
-    return (model.decoder.whole_item_tokens or 0) if facts.version >= Version(0, 22) else 0
+    if facts.version < Version(0, 22) or args.asks("language_model_only"):
+        return 0
+    return model.decoder.whole_item_tokens or 0
 
 
 def _batch_defaults(args: EngineArgs, gpu: Gpu, facts: EngineFacts, world_size: int) -> tuple[int, int]:

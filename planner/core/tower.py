@@ -21,6 +21,7 @@ class Wrapper:
     where several may be inside (`language` then is the one of a config that states none). `towers` reads the towers,
     given the keys and the language model, which `adapts` changes where it differs inside. `prefix` is vLLM's name of
     the list of layers; `left_out_since` is the first release in which a limit of no items leaves its towers out.
+    `whole_items` are the tokens of the largest item that the model attends to in both directions (None: it does not).
     """
 
     model_type: str
@@ -28,6 +29,7 @@ class Wrapper:
     towers: Callable[[ConfigKeys, Decoder], tuple[Tower, ...]]
     languages: Mapping[str, str] = field(default_factory=dict)
     adapts: Callable[[Decoder], Decoder] = lambda decoder: decoder
+    whole_items: Callable[[ConfigKeys], int | None] = lambda keys: None
     prefix: str = "language_model.model.layers"
     hf_to_vllm: tuple[tuple[str, str], ...] = ()
     first: str = ""
@@ -54,6 +56,7 @@ def _architecture(wrapper: Wrapper, languages: Mapping[str, Architecture]) -> Ar
             layer_prefix=wrapper.prefix,
             hf_to_vllm=wrapper.hf_to_vllm,
             supports_pp=decoder.supports_pp and wrapper.supports_pp,
+            whole_item_tokens=wrapper.whole_items(keys),
         )
 
     return Architecture(

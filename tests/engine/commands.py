@@ -22,7 +22,7 @@ WINDOWS = "google/gemma-3-1b-it"
 GEMMA_2 = "google/gemma-2-9b-it"
 GPT_OSS = "openai/gpt-oss-20b"
 SEES = "Qwen/Qwen2.5-VL-7B-Instruct"
-CHUNKED = "meta-llama/Llama-4-Scout-17B-16E-Instruct"
+CHUNKED = "RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic"
 FP8 = "Qwen/Qwen3-8B-FP8"
 AWQ = "Qwen/Qwen2.5-72B-Instruct-AWQ"
 NVFP4 = "nvidia/Gemma-4-31B-IT-NVFP4"
@@ -220,7 +220,6 @@ def _refused_and_their_neighbours():
     yield command(DENSE, offload_group_size=4, offload_num_in_group=5)
     yield command(DENSE, offload_group_size=4, offload_num_in_group=4)
     yield command(DENSE, offload_group_size=4, offload_prefetch_step=0)
-    yield command("Alibaba-NLP/gte-Qwen2-7B-instruct", runner="generate")
 
 
 def commands():

@@ -50,7 +50,10 @@ def short(answer, sizes):
 def main(python, path):
     """Ask every question and write the fixture."""
     questions, sizes = commands(), []
-    rows = [[question, short(answer, sizes)] for question, answer in zip(questions, answers(python, path, questions), strict=True)]
+    rows = [
+        [question, short(answer, sizes)]
+        for question, answer in zip(questions, answers(python, path, questions), strict=True)
+    ]
     lines = [f'"sizes": {_lines(sizes)}', f'"answers": {_lines(rows)}']
     FIXTURE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

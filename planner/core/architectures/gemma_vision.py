@@ -13,6 +13,7 @@ from planner.core.siglip import siglip
 from planner.core.tower import Wrapper, blocks, frequencies, rms_norm, tower_keys, whole
 
 GEMMA3_TOKENS = 256
+GEMMA4_VIDEO_TOKENS = 32 * (70 + 2 + 6)  # frames x (soft tokens, their two ends, the time)
 QUANTISABLE_MULTIPLE = 64
 LINEARS_WITH_BOUNDS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
 MLP_LINEARS = ("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
@@ -95,12 +96,22 @@ def _gemma4_block(name: str, vision: ConfigKeys) -> Iterator[Module]:
     yield Tensor(name=f"{name}.norms", elements=4 * width)
 
 
+def _gemma3_items(keys: ConfigKeys) -> int:
+    return keys.size("mm_tokens_per_image") or GEMMA3_TOKENS
+
+
+def _gemma4_items(keys: ConfigKeys) -> int | None:
+    """A video is the largest item (vLLM `gemma4_mm.Gemma4ProcessingInfo.get_mm_max_tokens_per_item`)."""
+    return GEMMA4_VIDEO_TOKENS if keys.value("use_bidirectional_attention") == "vision" else None
+
+
 WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
     {
         "Gemma3ForConditionalGeneration": Wrapper(
             model_type="gemma3",
             language="Gemma3ForCausalLM",
             towers=gemma3,
+            whole_items=_gemma3_items,
             hf_to_vllm=(
                 ("model.language_model.", "language_model.model."),
                 ("model.vision_tower.", "vision_tower."),
@@ -112,6 +123,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
             model_type="gemma4",
             language="Gemma4ForCausalLM",
             towers=gemma4,
+            whole_items=_gemma4_items,
             hf_to_vllm=(
                 ("model.vision_tower", "vision_tower"),
                 ("model.embed_vision", "embed_vision"),
