@@ -11,21 +11,22 @@ def _sizes(
     hidden_size: int,
     num_hidden_layers: int,
     vocab_size: int,
+    shared: Mapping[str, object] = MappingProxyType({}),
     *,
     attends: tuple[int, int] | None = None,
     width: int | None = None,
     positions: int | None = None,
     **others: object,
 ) -> Mapping[str, object]:
-    """`attends` are (query heads, KV heads); `width` is that of the MLP."""
+    """`attends` are (query heads, KV heads); `width` is that of the MLP, `shared` what several classes assume alike."""
     heads = dict(zip(("num_attention_heads", "num_key_value_heads"), attends or (), strict=False))
     sizes = {"intermediate_size": width, "max_position_embeddings": positions}
     stated = {key: size for key, size in sizes.items() if size is not None}
     base = {"hidden_size": hidden_size, "num_hidden_layers": num_hidden_layers, "vocab_size": vocab_size}
-    return {**base, **heads, **stated, **others}
+    return {**base, **heads, **stated, **shared, **others}
 
 
-_DELTA_NET = {
+_DELTA_NET: Mapping[str, object] = {
     "linear_conv_kernel_dim": 4,
     "linear_key_head_dim": 128,
     "linear_value_head_dim": 128,
@@ -34,7 +35,7 @@ _DELTA_NET = {
     "head_dim": 256,
     "partial_rotary_factor": 0.25,
 }
-_MAMBA2 = {
+_MAMBA2: Mapping[str, object] = {
     "mamba_d_state": 256,
     "mamba_d_conv": 4,
     "mamba_expand": 2,
@@ -43,7 +44,13 @@ _MAMBA2 = {
     "mamba_n_groups": 1,
     "mamba_conv_bias": True,
 }
-_PURE_MAMBA = {"state_size": 16, "conv_kernel": 4, "expand": 2, "use_conv_bias": True, "tie_word_embeddings": True}
+_PURE_MAMBA: Mapping[str, object] = {
+    "state_size": 16,
+    "conv_kernel": 4,
+    "expand": 2,
+    "use_conv_bias": True,
+    "tie_word_embeddings": True,
+}
 
 HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
@@ -99,7 +106,14 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             hidden_size_per_layer_input=256,
         ),
         "cohere2": _sizes(
-            8192, 40, 256000, attends=(64, 64), width=22528, positions=8192, sliding_window=4096, tie_word_embeddings=True
+            8192,
+            40,
+            256000,
+            attends=(64, 64),
+            width=22528,
+            positions=8192,
+            sliding_window=4096,
+            tie_word_embeddings=True,
         ),
         "olmo3": _sizes(4096, 32, 50304, attends=(32, 32), width=11008, positions=2048, sliding_window=4096),
         "ministral": _sizes(4096, 32, 32000, attends=(32, 8), width=14336, positions=131072, sliding_window=4096),
@@ -107,6 +121,7 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             2048,
             48,
             151936,
+            _DELTA_NET,
             attends=(16, 2),
             width=5632,
             positions=32768,
@@ -115,20 +130,19 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             num_experts_per_tok=10,
             shared_expert_intermediate_size=512,
             decoder_sparse_step=1,
-            **_DELTA_NET,
         ),
-        "qwen3_5_text": _sizes(4096, 32, 248320, attends=(16, 4), width=12288, positions=32768, **_DELTA_NET),
+        "qwen3_5_text": _sizes(4096, 32, 248320, _DELTA_NET, attends=(16, 4), width=12288, positions=32768),
         "qwen3_5_moe_text": _sizes(
             2048,
             40,
             248320,
+            _DELTA_NET,
             attends=(16, 2),
             positions=32768,
             moe_intermediate_size=512,
             num_experts=256,
             num_experts_per_tok=8,
             shared_expert_intermediate_size=512,
-            **_DELTA_NET,
         ),
         "nemotron_h": _sizes(
             4096,
@@ -173,11 +187,11 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             4096,
             32,
             128000,
+            _MAMBA2,
             attends=(32, 8),
             width=14336,
             positions=262144,
             partial_rotary_factor=0.5,
-            **_MAMBA2,
         ),
         "zamba2": _sizes(
             2560,
@@ -199,19 +213,19 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             tie_word_embeddings=True,
         ),
         "falcon_h1": _sizes(
-            4096, 32, 128000, attends=(32, 8), width=14336, positions=8192, **{**_MAMBA2, "mamba_d_head": 8}, mamba_d_ssm=1024
+            4096, 32, 128000, _MAMBA2, attends=(32, 8), width=14336, positions=8192, mamba_d_head=8, mamba_d_ssm=1024
         ),
         "granitemoehybrid": _sizes(
             4096,
             32,
             32000,
+            _MAMBA2,
             attends=(32, 32),
             width=11008,
             positions=2048,
             num_local_experts=8,
             num_experts_per_tok=2,
             shared_intermediate_size=1024,
-            **_MAMBA2,
         ),
         "lfm2": _sizes(
             2560,
@@ -240,16 +254,18 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             moe_intermediate_size=1792,
             tie_word_embeddings=True,
         ),
-        "mamba": _sizes(768, 32, 50280, **_PURE_MAMBA),
-        "falcon_mamba": _sizes(768, 32, 50280, **_PURE_MAMBA),
+        "mamba": _sizes(768, 32, 50280, _PURE_MAMBA),
+        "falcon_mamba": _sizes(768, 32, 50280, _PURE_MAMBA),
         "mamba2": _sizes(
             4096,
             64,
             32768,
+            _PURE_MAMBA,
             num_heads=128,
             head_dim=64,
             n_groups=8,
-            **{**_PURE_MAMBA, "state_size": 128, "tie_word_embeddings": False},
+            state_size=128,
+            tie_word_embeddings=False,
         ),
         "olmo_hybrid": _sizes(
             3840,

@@ -42,7 +42,9 @@ class Mamba1:
         """Yield the modules of one mixer, none of which vLLM quantises."""
         inner, state = self.inner, self.state
         yield _unquantised(column(f"{name}.conv1d", self.kernel, ("conv1d", inner), bias=self.conv_bias))
-        yield _unquantised(column(f"{name}.in_proj", self.hidden, ("in_proj", inner), ("in_proj", inner), bias=self.bias))
+        yield _unquantised(
+            column(f"{name}.in_proj", self.hidden, ("in_proj", inner), ("in_proj", inner), bias=self.bias)
+        )
         yield _unquantised(row(f"{name}.x_proj", inner, self.step_rank + 2 * state))
         yield _unquantised(column(f"{name}.dt_proj", self.step_rank, ("dt_proj", inner), bias=True))
         yield Tensor(name=f"{name}.A", elements=inner * state, sharded=True, dtype=FLOAT32)
@@ -101,7 +103,9 @@ class Mamba2:
 
     def modules(self, name: str) -> Iterator[Module]:
         """Yield the modules of one mixer."""
-        yield self._column(f"{name}.conv1d", self.kernel, self._convolved("conv1d"), bias=self.conv_bias, quantises=False)
+        yield self._column(
+            f"{name}.conv1d", self.kernel, self._convolved("conv1d"), bias=self.conv_bias, quantises=False
+        )
         gate = Shard(name="in_proj", outputs=self.inner)
         steps = Shard(name="in_proj", outputs=self.heads)
         shards = (gate, *self._convolved("in_proj"), steps)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import filterfalse
 
 from planner.core.decoder import Layer
 from planner.core.layout import Layout
@@ -38,13 +39,17 @@ class Rank:
     def end_modules(self) -> Iterator[Module]:
         """A tied head is the embedding where both are; alone on the last stage it brings a copy of it."""
         ends = self.model.decoder.ends
-        yield from ends.every
+        yield from filterfalse(_is_tied, ends.every)
         if self.is_first:
             yield from ends.first
         elif self.is_last and self.model.tie_word_embeddings:
             yield from (module for module in ends.first if self.by_transformers or isinstance(module, Table))
         if self.is_last:
-            yield from (module for module in ends.last if not (isinstance(module, Table) and module.tied))
+            yield from filterfalse(_is_tied, ends.last)
+
+
+def _is_tied(module: Module) -> bool:
+    return isinstance(module, Table) and module.tied
 
 
 def rank_of(model: Model, layout: Layout, pp_stage: int, place: Place) -> Rank:

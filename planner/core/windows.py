@@ -8,7 +8,7 @@ from functools import partial
 
 from planner.core.config_keys import ConfigKeys
 from planner.core.family import Family, LayerTypes
-from planner.core.layer_types import FULL, SLIDING, full_every, layer_types
+from planner.core.layer_types import FULL, SLIDING, full_every, layer_types, texts
 from planner.core.model_scope import unknown
 from planner.core.tower import numbers
 
@@ -22,6 +22,7 @@ def layer_windows(keys: ConfigKeys, family: Family) -> tuple[int | None, ...]:
     Raises Unknown for windows in some layers of a class that vLLM refuses to build so.
     """
     layers = keys.required_size("num_hidden_layers")
+    texts(keys, "layer_types")
     window = _stated_window(keys, family)
     if window is None:
         return (None,) * layers

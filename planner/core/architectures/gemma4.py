@@ -40,7 +40,9 @@ class _Plan:
         heads = self.heads[kind]
         width = self.width * (2 if borrows and self.keys.flag("use_double_wide_mlp") else 1)
         cache = heads.cache(window=window_of(self.keys, kind), shared=borrows)
-        return Layer(modules=tuple(self._modules(heads, width, borrows=borrows)), caches=(cache,), ropes=(self.ropes[kind],))
+        return Layer(
+            modules=tuple(self._modules(heads, width, borrows=borrows)), caches=(cache,), ropes=(self.ropes[kind],)
+        )
 
     def _modules(self, heads: Heads, width: int, *, borrows: bool) -> Iterator[Module]:
         bias = self.keys.flag("attention_bias")

@@ -3,7 +3,31 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import gemma, gemma4, nemotron_h, qwen_next
+from planner.core.architectures import (
+    gemma,
+    gemma4,
+    jamba,
+    lfm2,
+    mamba,
+    mamba2_hybrids,
+    nemotron_h,
+    nemotron_nas,
+    olmo_hybrid,
+    qwen_next,
+)
 from planner.core.decoder import Architecture
 
-ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({**gemma.ARCHITECTURES, **gemma4.ARCHITECTURES, **nemotron_h.ARCHITECTURES, **qwen_next.ARCHITECTURES})
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
+    {
+        **gemma.ARCHITECTURES,
+        **gemma4.ARCHITECTURES,
+        **jamba.ARCHITECTURES,
+        **lfm2.ARCHITECTURES,
+        **mamba.ARCHITECTURES,
+        **mamba2_hybrids.ARCHITECTURES,
+        **nemotron_h.ARCHITECTURES,
+        **nemotron_nas.ARCHITECTURES,
+        **olmo_hybrid.ARCHITECTURES,
+        **qwen_next.ARCHITECTURES,
+    }
+)

@@ -83,7 +83,12 @@ def build(keys: ConfigKeys) -> Decoder:
     layers = [plan.layer(kind, width) for kind, width in zip(kinds, _mlp_widths(keys, kinds), strict=True)]
     ends = moved_everywhere(plain_ends(keys, tied=False), "embed_tokens", "final norm", "lm_head")
     decoder = assemble(keys, layers, width=_width(keys, kinds), heads=plan.heads, ends=ends)
-    return replace(decoder, hf_to_vllm=(("backbone.", "model."),), tie_word_embeddings=False)
+    return replace(
+        decoder,
+        hf_to_vllm=(("backbone.", "model."),),
+        tie_word_embeddings=False,
+        experts_on_every_stage=MOE in kinds,
+    )
 
 
 def layer_kinds(keys: ConfigKeys) -> tuple[str, ...]:

@@ -34,13 +34,16 @@ class _Plan:
     net: DeltaNet
     mixture: Mixture | None
     fused: bool
+    rope: Rope
 
     def layer(self, index: int, kind: str) -> Layer:
         attends = kind == FULL
         mixing = self._attention() if attends else self._recurrence()
         modules = (*mixing, *self._feed_forward(index), layer_norms(self.heads.hidden))
         state = self.net.cache(state_dtype="" if self.fused else self.keys.text("mamba_ssm_dtype") or "")
-        return Layer(modules=modules, caches=(self.heads.cache() if attends else state,))
+        if attends:
+            return Layer(modules=modules, caches=(self.heads.cache(),), ropes=(self.rope,))
+        return Layer(modules=modules, caches=(state,))
 
     def _attention(self) -> Iterator[Module]:
         gated = self.keys.value("attn_output_gate") is not False
@@ -69,20 +72,22 @@ class _Plan:
 
 def build(keys: ConfigKeys, *, sparse: bool, fused: bool) -> Decoder:
     """Return the language model, with experts if it is `sparse`; `fused` is Qwen3-Next."""
+    heads = read_heads(keys)
     plan = _Plan(
         keys=keys,
-        heads=read_heads(keys),
+        heads=heads,
         net=read_delta_net(keys),
         mixture=read_mixture(keys, shared_width="shared_expert_intermediate_size") if sparse else None,
         fused=fused,
+        rope=_rope(keys, heads),
     )
     interval = keys.size("full_attention_interval") or 4
     kinds = layer_types(keys, lambda index: LINEAR if (index + 1) % interval else FULL)
     layers = [plan.layer(index, kind) for index, kind in enumerate(require_kinds(kinds, KINDS))]
     width = plan.mixture.token_width if plan.mixture else keys.required_size("intermediate_size")
-    ropes = (_rope(keys, plan.heads),)
-    decoder = assemble(keys, layers, width=width, heads=plan.heads, ends=_ends(keys, fused=fused), ropes=ropes)
-    return replace(decoder, tie_word_embeddings=decoder.tie_word_embeddings and not fused)
+    decoder = assemble(keys, layers, width=width, heads=heads, ends=_ends(keys, fused=fused), ropes=(plan.rope,))
+    tied = decoder.tie_word_embeddings and not fused
+    return replace(decoder, tie_word_embeddings=tied, experts_on_every_stage=sparse)
 
 
 def _ends(keys: ConfigKeys, *, fused: bool) -> Ends:
