@@ -34,7 +34,7 @@ class Rank:
 
     def builds(self, module: Module) -> bool:
         """Whether the modelling code that serves this release has the module."""
-        return module.served in ("", "transformers" if self.by_transformers else "vllm")
+        return is_built(module, by_transformers=self.by_transformers)
 
     def end_modules(self) -> Iterator[Module]:
         """A tied head is the embedding where both are; alone on the last stage it brings a copy of it."""
@@ -73,6 +73,11 @@ def layers_of_stage(model: Model, layout: Layout, pp_stage: int) -> tuple[tuple[
     counts = Counter(id(layer) for layer in held)
     different = {id(layer): layer for layer in held}
     return tuple((layer, counts[identity]) for identity, layer in different.items())
+
+
+def is_built(module: Module, *, by_transformers: bool) -> bool:
+    """Whether vLLM's own modelling code, or the Transformers backend, has a module."""
+    return module.served in ("", "transformers" if by_transformers else "vllm")
 
 
 def is_buffer(module: Module) -> bool:

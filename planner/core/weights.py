@@ -2,21 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from planner.core.cache_layer import LatentCache
 from planner.core.decoder import Layer
 from planner.core.engine import Version
 from planner.core.layout import Layout
-from planner.core.loaded_towers import tower_modules
+from planner.core.loaded_towers import loaded_towers, ranks_of
 from planner.core.model import Model
+from planner.core.modules import Module
 from planner.core.place import Place, place_of
 from planner.core.rope import Rope
+from planner.core.sameness import Same
 from planner.core.tower_use import EVERY_TOWER, TowerUse
 from planner.core.units import ELEMENT_BYTES
 from planner.core.weight_bytes import module_tensors
 from planner.core.weight_bytes import padded_vocabulary as padded_vocabulary
 from planner.core.weight_formula import formula_of
-from planner.core.weight_rank import Rank, is_buffer, part_of, rank_of
+from planner.core.weight_rank import Rank, is_buffer, is_built, part_of, rank_of
 from planner.core.weight_rank import layers_of_stage as layers_of_stage
 from planner.core.weight_refusals import weight_refusals as weight_refusals
 
@@ -100,32 +103,36 @@ class _Size:
 
 def _layer_sizes(rank: Rank) -> Iterator[_Size]:
     for layer, count in rank.layers:
-        for module in filter(rank.builds, layer.modules):
-            tensors = module_tensors(module, rank.place)
-            created, kept = count * tensors.created_bytes, count * tensors.kept_bytes
-            yield _Size(part_of(module), created, kept, is_buffer(module))
+        for size in module_sizes(Same(layer.modules), rank.place, rank.by_transformers):
+            yield _Size(size.part, count * size.created, count * size.kept, size.is_buffer)
 
 
-def _end_sizes(rank: Rank) -> Iterator[_Size]:
-    for module in filter(rank.builds, rank.end_modules()):
-        tensors = module_tensors(module, rank.place)
-        yield _Size(part_of(module), tensors.created_bytes, tensors.kept_bytes, is_buffer(module))
+def _end_sizes(rank: Rank) -> Iterable[_Size]:
+    return (_size(module, rank.place) for module in rank.end_modules() if rank.builds(module))
+
+
+@lru_cache(maxsize=1024)  # the same few layers are asked for with every layout of a sweep
+def module_sizes(modules: Same[tuple[Module, ...]], place: Place, by_transformers: bool) -> tuple[_Size, ...]:
+    """Return the size of each part that some modules make up at one place."""
+    return tuple(_merged(_size(m, place) for m in modules.held if is_built(m, by_transformers=by_transformers)))
+
+
+def _size(module: Module, place: Place) -> _Size:
+    tensors = module_tensors(module, place)
+    return _Size(part_of(module), tensors.created_bytes, tensors.kept_bytes, is_buffer(module))
 
 
 def _tower_sizes(rank: Rank, use: TowerUse) -> Iterator[_Size]:
     """Towers are held in shares or whole; vLLM builds most of them on every stage."""
     place = rank.place
-    held = tower_modules(
-        rank.model.decoder,
-        use,
-        tensor_parallel_size=place.tensor_parallel_size,
-        is_first=rank.is_first,
-        version=place.version,
-    )
-    for tower, ranks, module in held:
-        tensors = module_tensors(module, replace(place, tensor_parallel_size=ranks))
-        part, buffer = f"{tower.modality} tower", is_buffer(module)
-        yield _Size(f"{part}'s buffers" if buffer else part, tensors.created_bytes, tensors.kept_bytes, buffer)
+    for tower in loaded_towers(rank.model.decoder, use, version=place.version):
+        if not (rank.is_first or tower.on_every_stage):
+            continue
+        ranks = ranks_of(tower, use, tensor_parallel_size=place.tensor_parallel_size, version=place.version)
+        share = replace(place, tensor_parallel_size=ranks)
+        for size in module_sizes(Same(tower.modules), share, rank.by_transformers):
+            part = f"{tower.modality} tower's buffers" if size.is_buffer else f"{tower.modality} tower"
+            yield _Size(part, size.created, size.kept, size.is_buffer)
 
 
 def _merged(sizes: Iterable[_Size]) -> Iterable[_Size]:

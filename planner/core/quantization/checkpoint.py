@@ -98,9 +98,9 @@ def read_quantization(config: Mapping[str, object]) -> Quantization | None:
 
 
 def _method(stated: Mapping[str, object]) -> str:
-    """A config without a method that states an algorithm is ModelOpt's."""
+    """What lies in hf_quant_config.json names no method; it is ModelOpt's."""
     method = str(stated.get("quant_method") or "").lower()
-    if method.startswith("modelopt") or (not method and modelopt_part(stated).get("quant_algo")):
+    if method.startswith("modelopt") or (not method and modelopt_part(stated) is not stated):
         return "modelopt"
     return SPELLINGS.get(method, method)
 

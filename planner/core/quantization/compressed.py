@@ -145,7 +145,7 @@ def _as_listed(name: LayerName) -> LayerName:
     if name.kind != "experts":
         return name
     first = f"{name.prefix}.0"
-    return LayerName(prefix=f"{first}.experts", kind="experts", shards=EXPERT_PROJECTIONS, layer=name.layer)
+    return LayerName(prefix=f"{first}.experts", kind="experts", shards=EXPERT_PROJECTIONS)
 
 
 def _match(name: LayerName, targets: tuple[Target, ...]) -> Scheme | None:

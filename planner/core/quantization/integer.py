@@ -155,7 +155,7 @@ def _overridden(
 def _is_listed(name: LayerName, quantised: Entries) -> bool:
     if not quantised.everywhere and not quantised.numbered:
         return True
-    listed = quantised.about(name.layer)
+    listed = quantised.about(name.prefix)
     return agreeing(name, [any(entry in part for entry in listed) for part in name.parts])
 
 

@@ -153,7 +153,7 @@ def _is_excluded(name: LayerName, excluded: Entries) -> bool:
     if is_skipped(name, excluded):
         return True
     inner = name.prefix.removeprefix("language_model.")
-    for entry in excluded.about(name.layer):
+    for entry in excluded.about(name.prefix):
         if entry != name.prefix and (entry in name.prefix or entry in inner):
             return True
         if fnmatch(name.prefix, entry):

@@ -1,7 +1,7 @@
 """Names of layers as quantised checkpoints list them, and how vLLM matches its own against them."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
@@ -14,13 +14,12 @@ LAYER_NUMBER = re.compile(r"layers\.(\d+)")
 class LayerName:
     """A layer that may be quantised: vLLM's full name, the projections merged in it, and what it is.
 
-    `kind` is "linear", "experts", "head" or "embedding"; `layer` is the number of its decoder layer, None outside.
+    `kind` is "linear", "experts", "head" or "embedding".
     """
 
     prefix: str
     kind: str = "linear"
     shards: tuple[str, ...] = ()
-    layer: int | None = None
 
     @property
     def is_merged(self) -> bool:
@@ -57,7 +56,7 @@ class Entries:
 
     everywhere: list[str] = field(default_factory=list)
     numbered: dict[str, list[str]] = field(default_factory=dict)
-    near: dict[int | None, list[str]] = field(default_factory=dict)
+    near: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "Entries":
@@ -76,16 +75,18 @@ class Entries:
         """Whether any entry speaks of some layers only."""
         return bool(self.numbered) or any(any(c.isdigit() for c in name) for name in self.everywhere)
 
-    def about(self, layer: int | None) -> list[str]:
-        """Return the entries that may match a name inside that layer (None: outside every layer)."""
-        if layer not in self.near:
-            chosen = [name for number, names in self.numbered.items() if _may_mean(number, layer) for name in names]
-            self.near[layer] = [*self.everywhere, *chosen]
-        return self.near[layer]
+    def about(self, name: str) -> list[str]:
+        """Return the entries that may match a name: those of its layer's number, and those without one."""
+        numbers = tuple(LAYER_NUMBER.findall(name))
+        if numbers not in self.near:
+            files = (self.numbered.get(beginning, ()) for number in numbers for beginning in _beginnings(number))
+            self.near[numbers] = [*self.everywhere, *(entry for entries in files for entry in entries)]
+        return self.near[numbers]
 
 
-def _may_mean(number: str, layer: int | None) -> bool:
-    return layer is None or str(layer).startswith(number)
+def _beginnings(number: str) -> Iterator[str]:
+    """An entry may end, or go on with a wildcard, in the middle of a number."""
+    return (number[:length] for length in range(1, len(number) + 1))
 
 
 Match = Callable[[str, str], bool]
@@ -116,7 +117,7 @@ def is_skipped(name: LayerName, entries: Entries, match: Match = exactly) -> boo
 
     A merged layer is skipped when its own name or all of its projections are; experts when an entry inside them is.
     """
-    listed = entries.about(name.layer)
+    listed = entries.about(name.prefix)
     if not listed:
         return False
     if any(match(name.prefix, entry) for entry in listed):

@@ -73,7 +73,7 @@ def quark_scheme(entry: Mapping[str, object]) -> Scheme | None:
 
 def _is_excluded(name: LayerName, excluded: Entries) -> bool:
     if name.kind == "experts" and any(
-        entry == name.prefix or entry.startswith(f"{name.prefix}.") for entry in excluded.about(name.layer)
+        entry == name.prefix or entry.startswith(f"{name.prefix}.") for entry in excluded.about(name.prefix)
     ):
         return True
     return is_skipped(name, excluded, by_pattern)

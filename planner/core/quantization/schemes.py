@@ -27,7 +27,7 @@ class _Layers:
         if not self.recipe.tells_layers_apart and id(layer) in self.plain:
             return self.plain[id(layer)]
         schemes = tuple(
-            _scheme(module, self.recipe, f"{self.prefix}.{number}.{module.name}", number) for module in layer.modules
+            _scheme(module, self.recipe, f"{self.prefix}.{number}.{module.name}") for module in layer.modules
         )
         key = (id(layer), schemes)
         if key not in self.made:
@@ -76,19 +76,19 @@ def mapped_by(pairs: Mapping[str, str], name: str) -> str:
 
 
 def _ends(modules: tuple[Module, ...], recipe: Recipe, prefix: str) -> tuple[Module, ...]:
-    return tuple(_stored(module, _scheme(module, recipe, f"{prefix}{module.name}", None)) for module in modules)
+    return tuple(_stored(module, _scheme(module, recipe, f"{prefix}{module.name}")) for module in modules)
 
 
-def _scheme(module: Module, recipe: Recipe, full_name: str, layer: int | None) -> Scheme | None:
+def _scheme(module: Module, recipe: Recipe, full_name: str) -> Scheme | None:
     match module:
         case Linear(may_quantise=True):
             shards = tuple(shard.name for shard in module.shards)
-            return recipe.scheme_of(LayerName(prefix=full_name, shards=shards, layer=layer))
+            return recipe.scheme_of(LayerName(prefix=full_name, shards=shards))
         case Experts(may_quantise=True):
-            return recipe.scheme_of(LayerName(prefix=full_name, kind="experts", layer=layer))
+            return recipe.scheme_of(LayerName(prefix=full_name, kind="experts"))
         case Table() if not module.tied and module.width > 1:
             kind = "head" if module.name.endswith(HEAD) else "embedding"
-            return recipe.scheme_of(LayerName(prefix=full_name, kind=kind, layer=layer))
+            return recipe.scheme_of(LayerName(prefix=full_name, kind=kind))
     return None
 
 
