@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from planner.core.architectures import (
     gemma,
+    gemma3n,
     gemma4,
     jamba,
     lfm2,
@@ -20,6 +21,7 @@ from planner.core.decoder import Architecture
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
         **gemma.ARCHITECTURES,
+        **gemma3n.ARCHITECTURES,
         **gemma4.ARCHITECTURES,
         **jamba.ARCHITECTURES,
         **lfm2.ARCHITECTURES,
