@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from planner.core.decoder import Decoder, Ends, Layer
+from planner.core.decoder import Decoder, Ends, Layer, with_shared_layers
 from planner.core.engine import Version
 from planner.core.errors import Unknown
 from planner.core.layout import Layout
 from planner.core.model import Model
 from planner.core.modules import Tensor
+from planner.core.rope import Rope
 from planner.core.speculation import WITHOUT_WEIGHTS, Speculation
 from planner.core.tower import whole
 
@@ -136,8 +137,14 @@ def _without_embedding(decoder: Decoder) -> Decoder:
 
 def _rotating(drafter: Decoder, target: Target) -> Decoder:
     """A rotary table that is just like one of the target's is that one."""
-    known = target.model.decoder.ropes
-    return replace(drafter, ropes=tuple(rope for rope in drafter.ropes if rope not in known))
+    decoder = target.model.decoder
+    known = {*decoder.ropes, *(rope for layer in decoder.layers for rope in layer.ropes)}
+    layers = tuple(replace(layer, ropes=_others(layer.ropes, known)) for layer in drafter.layers)
+    return with_shared_layers(replace(drafter, layers=layers, ropes=_others(drafter.ropes, known)))
+
+
+def _others(ropes: tuple[Rope, ...], known: set[Rope]) -> tuple[Rope, ...]:
+    return tuple(rope for rope in ropes if rope not in known)
 
 
 def _with_decoder(model: Model, decoder: Decoder) -> Model:

@@ -76,7 +76,7 @@ def _attending(decoder: Decoder) -> Layer:
 def _heads(decoder: Decoder, layers: tuple[Layer, ...], beside: tuple[Module, ...]) -> Decoder:
     return replace(
         decoder,
-        layers=layers,
+        layers=tuple(replace(layer, ropes=()) for layer in layers),
         ends=Ends(first=tuple(_embedding(decoder.ends)), every=beside),
         towers=(),
         ropes=(),
