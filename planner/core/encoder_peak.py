@@ -10,6 +10,7 @@ from planner.core.loaded_towers import loaded_towers, ranks_of
 from planner.core.modules import Linear, parameters_of
 from planner.core.situation import Situation
 
+COLOURS = 3
 MLP_BUFFERS = 2  # before and after the activation
 TAKES_PATCHES = ("patch_embed.proj", "patch_conv", "patch_embedding", "patch_embedding.linear", "patch_embedder.input_proj")
 HIDDEN_COPIES = 4  # residual, norm, queries and keys with their rotation; 3 to 4.4 on the boots that an encoder binds
@@ -67,8 +68,9 @@ def _pixel_bytes(situation: Situation, encoding: Encoding) -> int:
 
 
 def _inputs_of_a_patch(tower: Tower) -> int:
-    """Return the numbers of one patch, told by the module that takes it in."""
+    """Return the numbers of one patch, told by the module that takes it in: three colours, and maybe a bias."""
     for module in tower.modules:
         if module.name.endswith(TAKES_PATCHES):
-            return module.inputs if isinstance(module, Linear) else parameters_of(module) // tower.hidden_size
+            inputs = module.inputs if isinstance(module, Linear) else parameters_of(module) // tower.hidden_size
+            return inputs // COLOURS * COLOURS
     return 0

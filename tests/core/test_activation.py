@@ -2,14 +2,18 @@
 
 import pytest
 
+from planner.catalog import find_config
 from planner.catalog.fitted import fit
 from planner.core.activation import (
     activation_bytes,
     activation_formula,
     body_bytes,
-    mlp_width,
+    bytes_per_logit,
+    mask_bytes,
     pipeline_bytes,
     sampler_binds,
+    staying_bytes,
+    widest_block_bytes,
 )
 from planner.core.units import gib
 from tests.core.facts import FACTS_032
@@ -30,6 +34,12 @@ PUBLISHED = [
     ("t097", 4.76, situation(facts=FACTS_011)),
     ("t099", 5.64, situation(QWEN_3_32B, facts=FACTS_011)),
     ("t100", 5.64, situation(QWEN_3_32B, facts=FACTS_011, tensor_parallel_size=2)),
+    ("t003", 1.93, situation(find_config("deepseek-ai/DeepSeek-V2-Lite-Chat"), max_model_len=8192)),
+    ("t012", 3.89, situation(find_config("google/gemma-3-4b-it"), max_model_len=8192)),
+    ("t011", 3.99, situation(find_config("google/gemma-3-27b-it"), max_model_len=8192)),
+    ("t037", 2.03, situation(find_config("mistralai/Mistral-Small-3.1-24B-Instruct-2503"), max_model_len=8192)),
+    ("t047", 2.47, situation(find_config("Qwen/Qwen1.5-MoE-A2.7B"))),
+    ("t059", 2.68, situation(find_config("Qwen/Qwen3-30B-A3B"), max_model_len=8192)),
 ]
 
 
@@ -44,9 +54,9 @@ def test_a_small_vocabulary_leaves_the_layers_to_set_the_peak():
 
 
 def test_a_gated_mlp_holds_gate_up_and_their_product():
-    # Llama-3-8B: 3 x 14336 at TP 1, a quarter of it at TP 4
-    assert mlp_width(situation()) == 43_008
-    assert mlp_width(situation(tensor_parallel_size=4)) == 10_752
+    # Llama-3-8B: 3 x 14336 x 2 B a token at TP 1, a quarter of it at TP 4
+    assert widest_block_bytes(situation()) == 8192 * 43_008 * 2
+    assert widest_block_bytes(situation(tensor_parallel_size=4)) == 8192 * 10_752 * 2
 
 
 def test_a_plain_mlp_holds_two_buffers():
@@ -62,7 +72,28 @@ def test_a_plain_mlp_holds_two_buffers():
         "word_embed_proj_dim": 768,
         "torch_dtype": "float16",
     }
-    assert mlp_width(situation(opt)) == 2 * 3072
+    assert widest_block_bytes(situation(opt)) == 8192 * 2 * 3072 * 2
+
+
+def test_masking_takes_a_copy_probabilities_and_noise_beside_a_logit():
+    # 2 B the logit, and three times 4 B; sorting takes more, the second runner samples with noise alone
+    assert bytes_per_logit(situation(), fit().activation) == 14
+    assert bytes_per_logit(situation(facts=FACTS_011), fit().activation) == pytest.approx(38, abs=0.5)
+    assert bytes_per_logit(situation(facts=FACTS_032), fit().activation) == pytest.approx(2, abs=0.02)
+
+
+def test_the_masking_kernel_keeps_a_row_of_logits_a_multiprocessor():
+    # 132 on an H100, 4 B each
+    assert mask_bytes(situation()) == 132 * 128_256 * 4
+    assert mask_bytes(situation(facts=FACTS_011)) == 0
+
+
+def test_what_stays_counts_as_activation_until_vllm_compares_free_memory():
+    asked = situation(find_config("Qwen/Qwen3-30B-A3B"), max_model_len=8192)
+    later = situation(find_config("Qwen/Qwen3-30B-A3B"), facts=FACTS_032, max_model_len=8192)
+    # 8192 tokens x 8 experts x (2048 + 2048) x 2 B of scratch
+    assert staying_bytes(asked) >= 8192 * 8 * 4096 * 2
+    assert activation_bytes(later, fit().activation) < staying_bytes(later)
 
 
 def test_the_batch_drives_the_activation_and_the_context_length_does_not():
@@ -72,7 +103,7 @@ def test_the_batch_drives_the_activation_and_the_context_length_does_not():
 
 
 def test_fewer_sequences_make_a_smaller_sampler():
-    # 1024 x 128256 logits at 14.6 B against 256 x 128256: three quarters of 1.78 GiB less, until a layer binds
+    # 1024 x 128256 logits at 14 B against 256 x 128256: three quarters of 1.78 GiB less, until a layer binds
     many, few = (activation_bytes(situation(max_num_seqs=n), fit().activation) for n in (1024, 256))
     assert gib(few) < gib(many) - 0.9
     assert not sampler_binds(situation(max_num_seqs=256), fit().activation)
@@ -81,7 +112,7 @@ def test_fewer_sequences_make_a_smaller_sampler():
 def test_the_second_model_runner_profiles_without_sorting_or_masking():
     asked = situation(facts=FACTS_032)
     assert asked.args.model_runner == "v2"
-    assert activation_bytes(asked, fit().activation) == body_bytes(asked, fit().activation)
+    assert activation_bytes(asked, fit().activation) == body_bytes(asked, fit().activation) + fit().activation.base_bytes
 
 
 def test_a_pipeline_stage_keeps_hidden_states_and_residual_for_its_neighbour():
@@ -94,7 +125,7 @@ def test_a_pipeline_stage_keeps_hidden_states_and_residual_for_its_neighbour():
 def test_the_formula_shows_its_numbers():
     formula = activation_formula(situation(), fit().activation)
     assert "1,024 sequences x 128,256 vocabulary" in formula
-    assert activation_formula(situation(CODE_LLAMA_7B), fit().activation).startswith("layers: 2 B x 8,192 tokens")
+    assert activation_formula(situation(CODE_LLAMA_7B), fit().activation).startswith("layers: 8,192 tokens x 66,048 B")
 
 
 def test_the_same_model_needs_as_much_whatever_the_cache_type():

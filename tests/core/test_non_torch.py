@@ -1,12 +1,9 @@
 """Non-torch growth: published boots by how ranks are spread, and the exact parts by hand."""
 
-from dataclasses import replace
-
 import pytest
 
 from planner.catalog.fitted import fit
 from planner.core.allocation import rounding_bytes
-from planner.core.engine import Version
 from planner.core.non_torch import (
     logits_unaligned,
     mismatch,
@@ -16,7 +13,7 @@ from planner.core.non_torch import (
     runner_buffer_bytes,
 )
 from planner.core.units import gib
-from tests.core.facts import FACTS_019, FACTS_032
+from tests.core.facts import FACTS_032
 from tests.core.questions import A100, LLAMA_3_70B
 from tests.core.situations import FACTS_011, GRANITE_31_8B, PHI_4, QWEN_3_32B, QWEN_25_7B, situation
 
@@ -69,7 +66,7 @@ def test_all_reduce_is_fused_on_hopper_from_0_17_with_compiled_code_and_one_repl
 
 
 def test_a_case_without_boots_takes_the_nearest_group_and_says_so_in_its_mismatch():
-    asked = situation(LLAMA_3_70B, A100, replace(FACTS_019, version=Version(0, 14, 1)), tensor_parallel_size=4)
+    asked = situation(LLAMA_3_70B, A100, tensor_parallel_size=4)
     group = nearest_group(asked, fit().non_torch)
     assert group.spread_over == "tensor"
     assert any(mismatch(asked, group))
