@@ -49,7 +49,7 @@ import torch
 import transformers
 from torch.overrides import TorchFunctionMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from vllm.config import get_layers_from_vllm_config, set_current_vllm_config
+from vllm.config import get_layers_from_vllm_config, replace, set_current_vllm_config
 from vllm.distributed import parallel_state
 from vllm.engine.arg_utils import EngineArgs
 from vllm.model_executor.layers.attention_layer_base import AttentionLayerBase
@@ -140,15 +140,16 @@ def drafter_of(target: torch.nn.Module, vllm_config: Any, owned: list[str]) -> t
     if speculation is None or speculation.draft_model_config is None:
         return None
 
-    def build(*, vllm_config: Any, model_config: Any) -> torch.nn.Module:
+    def build(*, vllm_config: Any, model_config: Any, prefix: str = "") -> torch.nn.Module:
         with set_default_torch_dtype(model_config.dtype), torch.device("meta"):
-            drafter = initialize_model(vllm_config=vllm_config, model_config=model_config)
+            drafter = initialize_model(vllm_config=vllm_config, model_config=model_config, prefix=prefix)
         for name in owned:
             setattr(drafter, f"has_own_{name}", True)
         return drafter
 
     if speculation.method == "draft_model":
-        return build(vllm_config=vllm_config, model_config=speculation.draft_model_config)
+        own = {"model_config": speculation.draft_model_config, "quant_config": None}
+        return build(vllm_config=replace(vllm_config, **own), model_config=own["model_config"], prefix="draft_model")
     eagle_utils.get_model, torch.equal = build, lambda *_: False
     return eagle_utils.load_eagle_model(target, vllm_config)
 
