@@ -1,8 +1,8 @@
 """vLLM's allocator checked alone: from the memory that a log states to the blocks, tokens and concurrency it states."""
 
 from planner.catalog.boots import Boot
-from planner.core.estimate import Estimate, Question
-from planner.core.kv_cache import KvCachePlan, StageKv, kv_cache_plan, kv_heads_per_rank
+from planner.core.estimate import Estimate, Question, design_of, situations_of
+from planner.core.kv_cache import KvCachePlan
 from planner.core.units import GIB, bytes_from_gib
 
 HALF_A_HUNDREDTH = GIB // 200  # logs print GiB, and concurrency, with two decimals
@@ -35,15 +35,5 @@ def _between(value: float | None, low: float, high: float) -> bool:
 
 
 def _plan(question: Question, answer: Estimate, per_stage: list[float], offset_bytes: int) -> KvCachePlan:
-    model, engine = question.model, answer.engine
-    stages = [
-        StageKv(
-            layers=layers,
-            kv_heads=kv_heads_per_rank(model.num_kv_heads, engine.tensor_parallel_size),
-            head_dim=model.head_dim,
-            element_bytes=engine.kv_element_bytes,
-            available_bytes=bytes_from_gib(figure) + offset_bytes,
-        )
-        for layers, figure in zip(engine.layers_per_stage, per_stage, strict=True)
-    ]
-    return kv_cache_plan(stages, block_size=engine.block_size, max_model_len=engine.max_model_len, facts=question.facts)
+    design = design_of(question, situations_of(question, answer.engine, answer.layout)[-1])
+    return design.plan([bytes_from_gib(figure) + offset_bytes for figure in per_stage])

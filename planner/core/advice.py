@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.core.capacity import Pool, requests_at_once
+from planner.core.capacity import requests_at_once
 from planner.core.engine import EngineArgs
 from planner.core.errors import PlanningError
 from planner.core.estimate import Estimate, Question, estimate
@@ -84,14 +84,7 @@ def _held(answer: Estimate) -> int:
         return 0
     if answer.capacity.mix is not None:
         return answer.capacity.mix.requests_at_once
-    cache = answer.kv_cache
-    pool = Pool(
-        block_size=cache.block_size,
-        num_gpu_blocks=cache.num_gpu_blocks,
-        low_blocks=cache.low_blocks,
-        high_blocks=cache.high_blocks,
-    )
-    return requests_at_once(pool, cache.max_model_len).requests
+    return requests_at_once(answer.kv_cache.pool, answer.kv_cache.max_model_len).requests
 
 
 def _candidates(question: Question, answer: Estimate) -> Iterator[_Candidate]:

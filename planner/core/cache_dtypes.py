@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from planner.core.engine import Version
 from planner.core.hardware import Gpu
-from planner.core.rules import FLASHINFER_HEAD_SIZES
 
 SCALE_BYTES_PER_HEAD_AND_TOKEN = 8
 NVFP4_GROUP = 16
+FLASHINFER_HEAD_SIZES = frozenset({64, 128, 256, 512})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.core.errors import BadInput
-from planner.core.units import cdiv
+from planner.core.units import cdiv, round_up
 
 CURVE_START_TOKENS = 256
 
@@ -30,17 +30,54 @@ class RequestClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCost:
+    """What a request takes of one KV-cache group: a block for every `block_size` tokens, `most_blocks` at most.
+
+    `fixed_blocks` are taken whatever the length (recurrent states). Only groups that keep every token hold a shared
+    prefix once for all (`keeps_prefix`).
+    """
+
+    block_size: int
+    most_blocks: int | None = None
+    fixed_blocks: int | None = None
+    keeps_prefix: bool = True
+
+    def blocks_of(self, tokens: int) -> int:
+        """Return the blocks that a request of so many tokens holds in this group."""
+        if self.fixed_blocks is not None:
+            return self.fixed_blocks
+        blocks = cdiv(tokens, self.block_size)
+        return blocks if self.most_blocks is None else min(blocks, self.most_blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The block pool of one replica at the interval's low, central and high end; one block of it is the null block."""
+    """The block pool of one replica at the interval's low, central and high end; one block of it is the null block.
+
+    All `groups` draw from it (none given: one group that keeps every token, in blocks of `block_size`).
+    """
 
     block_size: int
     num_gpu_blocks: int
     low_blocks: int
     high_blocks: int
+    groups: tuple[GroupCost, ...] = ()
 
     def usable(self, blocks: int) -> int:
         """Return the blocks that requests may hold (vLLM `BlockPool`: block 0 is never given out)."""
         return max(0, blocks - 1)
+
+    def blocks_of(self, tokens: int) -> int:
+        """Return the blocks that a request of so many tokens holds, over all groups."""
+        if not self.groups:
+            return cdiv(tokens, self.block_size)
+        return sum(group.blocks_of(tokens) for group in self.groups)
+
+    def whole_blocks_of(self, tokens: int) -> int:
+        """Return the full blocks of a prefix of so many tokens that later requests find again."""
+        if not self.groups:
+            return tokens // self.block_size
+        return sum(tokens // group.block_size for group in self.groups if group.keeps_prefix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +134,8 @@ class Capacity:
     requests_at_max_model_len: Count
     suggested_max_num_seqs: int
     p95_request_tokens: int
-    tokens_where_kv_passes_weights: int
-    sessions_where_kv_passes_weights: int
+    tokens_where_kv_passes_weights: int | None
+    sessions_where_kv_passes_weights: int | None
     bytes_per_full_request: int
     query_heads_per_kv_head: int
     mix: MixCapacity | None
@@ -109,7 +146,7 @@ def requests_at_once(pool: Pool, context_tokens: int) -> Count:
 
     A request takes whole blocks. Source: vLLM `KVCacheManager.allocate_slots`.
     """
-    blocks = cdiv(context_tokens, pool.block_size)
+    blocks = max(1, pool.blocks_of(context_tokens))
     low, central, high = (
         pool.usable(held) // blocks for held in (pool.low_blocks, pool.num_gpu_blocks, pool.high_blocks)
     )
@@ -155,8 +192,8 @@ def mix_capacity(classes: Sequence[RequestClass], pool: Pool) -> MixCapacity:
     Full blocks of a shared prefix are held once for all requests of the class (vLLM hashes whole blocks).
     """
     whole = sum(kind.share for kind in classes)
-    prefix_blocks = sum(_prefix_blocks(kind, pool.block_size) for kind in classes)
-    mean_blocks = sum(kind.share * _own_blocks(kind, pool.block_size) for kind in classes) / whole
+    prefix_blocks = sum(_prefix_blocks(kind, pool) for kind in classes)
+    mean_blocks = sum(kind.share * _own_blocks(kind, pool) for kind in classes) / whole
     low, central, high = (
         int(max(0, pool.usable(held) - prefix_blocks) / mean_blocks)
         for held in (pool.low_blocks, pool.num_gpu_blocks, pool.high_blocks)
@@ -164,7 +201,7 @@ def mix_capacity(classes: Sequence[RequestClass], pool: Pool) -> MixCapacity:
     burst = sum(kind.concurrent for kind in classes if kind.concurrent) or None
     running = None if burst is None else _burst_running(classes, pool, prefix_blocks)
     tokens = sum(kind.share * (kind.total_tokens) for kind in classes)
-    slots = sum(kind.share * cdiv(kind.total_tokens, pool.block_size) * pool.block_size for kind in classes)
+    slots = sum(kind.share * round_up(kind.total_tokens, pool.block_size) for kind in classes)
     return MixCapacity(
         requests_at_once=central,
         low_requests=low,
@@ -179,12 +216,12 @@ def mix_capacity(classes: Sequence[RequestClass], pool: Pool) -> MixCapacity:
     )
 
 
-def _prefix_blocks(kind: RequestClass, block_size: int) -> int:
-    return min(kind.shared_prefix_tokens, kind.prompt_tokens) // block_size
+def _prefix_blocks(kind: RequestClass, pool: Pool) -> int:
+    return pool.whole_blocks_of(min(kind.shared_prefix_tokens, kind.prompt_tokens))
 
 
-def _own_blocks(kind: RequestClass, block_size: int) -> int:
-    return max(1, cdiv(kind.total_tokens, block_size) - _prefix_blocks(kind, block_size))
+def _own_blocks(kind: RequestClass, pool: Pool) -> int:
+    return max(1, pool.blocks_of(kind.total_tokens) - _prefix_blocks(kind, pool))
 
 
 def _burst_running(classes: Sequence[RequestClass], pool: Pool, prefix_blocks: int) -> int:
@@ -195,7 +232,7 @@ def _burst_running(classes: Sequence[RequestClass], pool: Pool, prefix_blocks: i
         for kind in classes:
             if not waiting[kind.name]:
                 continue
-            free -= _own_blocks(kind, pool.block_size)
+            free -= _own_blocks(kind, pool)
             if free < 0:
                 return running
             waiting[kind.name] -= 1
@@ -204,12 +241,11 @@ def _burst_running(classes: Sequence[RequestClass], pool: Pool, prefix_blocks: i
 
 
 def _class_capacity(kind: RequestClass, pool: Pool) -> ClassCapacity:
-    prefix, own = _prefix_blocks(kind, pool.block_size), _own_blocks(kind, pool.block_size)
-    blocks = cdiv(kind.total_tokens, pool.block_size)
+    prefix, own = _prefix_blocks(kind, pool), _own_blocks(kind, pool)
     return ClassCapacity(
         name=kind.name,
         total_tokens=kind.total_tokens,
-        blocks=blocks,
+        blocks=pool.blocks_of(kind.total_tokens),
         alone_at_once=max(0, pool.usable(pool.num_gpu_blocks) - prefix) // own,
-        waste_share=1 - kind.total_tokens / (blocks * pool.block_size),
+        waste_share=1 - kind.total_tokens / round_up(kind.total_tokens, pool.block_size),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from planner.core.cache_request import CacheRequest
 from planner.core.errors import BadInput
 from planner.core.lora_slots import LoraSlots
+from planner.core.offload_request import OffloadRequest
 from planner.core.tower_use import EVERY_TOWER, TowerUse
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+)(?:\.\d+)?)?(?:[.+-]?(?:rc|dev|post|a|b|cpu|cu|g)[\w.+-]*)?")
@@ -73,6 +74,22 @@ class EngineFacts:
     cuda_graphs: str
     measures_by_mem_get_info: bool
     withholds_null_block: bool
+    has_hybrid_manager: bool = True
+    kv_groups_of_whole_model: bool = True
+    kv_types_share_a_group: bool = True
+    kv_group_size_ratio: float = 1.5
+    kv_merges_before_grouping: bool = True
+    kv_pages_unified_by: str = "padding"
+    kv_states_padded: bool = True
+    kv_states_by_page: bool = True
+    kv_packing: str = "layout"
+    kv_promotes_replicated_apart: bool = True
+    kv_promotes_to_full_block: bool = True
+    kv_promotion_keeps_padding: bool = True
+    kv_falls_back_to_full: bool = True
+    kv_check_counts: str = "blocks"
+    windows_count_what_is_in_flight: bool = True
+    kv_concurrency_by_group: bool = True
     override_counts_as_memory: bool = True
     checks_whole_model: bool = False
     kv_size_is_relative_to_length: bool
@@ -107,6 +124,8 @@ class EngineFacts:
     states_with_checkpoints: tuple[str, ...] = ()
     nemotron_state_dtype: str = "float32"
     states_come_last: bool = False
+    chunks_have_their_own_kind: bool = True
+    hybrid_connectors: tuple[str, ...] = ()
     cpu_block_size: int = 128
     cpu_server_tokens: int = 2048
     cpu_offline_tokens: int = 4096
@@ -231,6 +250,7 @@ class ResolvedArgs:
     num_speculative_tokens: int = 0
     towers: TowerUse = EVERY_TOWER
     lora: LoraSlots | None = None
+    offload: OffloadRequest | None = None
     caches: CacheRequest = CacheRequest()
 
     @property

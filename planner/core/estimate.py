@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 from planner.core.budget import RankBudget, StageBudget, rank_budget, stage_budget
+from planner.core.cache_plan import CacheDesign, CacheGroup, cache_design
+from planner.core.cache_words import block_formula
 from planner.core.calibration import Fit, Situation
-from planner.core.capacity import Capacity, Pool, RequestClass, requests_at_once
+from planner.core.capacity import Capacity, GroupCost, Pool, RequestClass, requests_at_once
 from planner.core.capacity_report import capacity_of
 from planner.core.defaults import resolve
 from planner.core.drafter import Drafter, Target, drafter_of
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
 from planner.core.hardware import Gpu
-from planner.core.kv_cache import KvCachePlan, StageKv, kv_cache_plan, kv_heads_per_rank
+from planner.core.kv_cache import KvCachePlan
 from planner.core.layout import Layout
 from planner.core.memory_rules import free_memory_reason, memory_reasons
 from planner.core.model import Model
@@ -42,11 +44,18 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvCache:
-    """The cache of one replica: bytes of the rank that binds, blocks and tokens with the interval of the bytes."""
+    """The cache of one replica: bytes of the rank that binds, blocks and tokens with the interval of the bytes.
+
+    `bytes_per_token` is what one more token costs; `costs` what a request takes of each group of layers.
+    """
 
     available: Interval
     bytes_per_token: int
     bytes_per_token_per_rank: int
+    bytes_per_block: int = 0
+    blocks_per_request: int = 0
+    groups: tuple[CacheGroup, ...] = ()
+    costs: tuple[GroupCost, ...] = ()
     block_size: int
     num_gpu_blocks: int
     low_blocks: int
@@ -58,6 +67,17 @@ class KvCache:
     max_model_len: int
     binding_rank: int
     formula: str
+
+    @property
+    def pool(self) -> Pool:
+        """The block pool of one replica, at the interval's low, central and high end."""
+        return Pool(
+            block_size=self.block_size,
+            num_gpu_blocks=self.num_gpu_blocks,
+            low_blocks=self.low_blocks,
+            high_blocks=self.high_blocks,
+            groups=self.costs,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +164,20 @@ def drafter_in(question: Question, resolved: ResolvedArgs) -> Drafter | None:
     return drafter_of(target, speculation_of(question.args), draft=question.draft)
 
 
+def design_of(question: Question, last: Situation) -> CacheDesign:
+    """Return how the caches are grouped; what drafts keeps its own beside the last stage's."""
+    drafted = last.drafter.layers if last.drafter else ()
+    return cache_design(
+        last.model,
+        args=question.args,
+        resolved=last.args,
+        gpu=question.gpu,
+        facts=question.facts,
+        layout=last.layout,
+        extra_layers=[layer.caches for layer in drafted],
+    )
+
+
 def _refused(
     resolved: ResolvedArgs, layout: Layout, refusals: tuple[Reason, ...], warnings: tuple[Reason, ...]
 ) -> Estimate:
@@ -164,19 +198,15 @@ def _refused(
 def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings: tuple[Reason, ...]) -> Estimate:
     situations = situations_of(question, resolved, layout)
     stages = tuple(stage_budget(situation, question.fit) for situation in situations)
-    plan = _plan(question, resolved, layout, [stage.available.bytes for stage in stages])
-    kv_cache = _kv_cache(question, resolved, layout, stages, plan)
+    design = design_of(question, situations[-1])
+    plan = design.plan([stage.available.bytes for stage in stages])
+    kv_cache = _kv_cache(design, plan, layout, stages)
     stopped = free_memory_reason(question.gpu, question.free_bytes, resolved, layout)
     reasons = (*((stopped,) if stopped else ()), *memory_reasons(situations, stages, plan, question.free_bytes))
     hard = tuple(reason for reason in reasons if reason.level != "warn")
     soft = (*warnings, *(reason for reason in reasons if reason.level == "warn"), *_doubts(kv_cache, plan, hard))
     slacks = [slack for s, b in zip(situations, stages, strict=True) if (slack := runtime_slack(s, b))]
-    pool = Pool(
-        block_size=kv_cache.block_size,
-        num_gpu_blocks=kv_cache.num_gpu_blocks,
-        low_blocks=kv_cache.low_blocks,
-        high_blocks=kv_cache.high_blocks,
-    )
+    pool = kv_cache.pool
     ranks = tuple(rank_budget(rank, stages[rank.pp_stage]) for rank in layout.ranks)
     return Estimate(
         verdict="does_not_fit" if hard else "fits",
@@ -187,50 +217,23 @@ def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings:
         layout=layout,
         ranks=ranks,
         kv_cache=kv_cache,
-        capacity=capacity_of(
-            question.model, question.requests, resolved, layout, stages, plan, pool, kv_cache.bytes_per_token
-        ),
+        capacity=capacity_of(question.model, question.requests, layout, stages, plan, pool, design),
         slack=min(slacks, key=lambda slack: slack.outside_bytes - slack.needed_bytes) if slacks else None,
     )
 
 
-def _plan(question: Question, resolved: ResolvedArgs, layout: Layout, available_bytes: list[int]) -> KvCachePlan:
-    model = question.model
-    heads = kv_heads_per_rank(model.num_kv_heads, layout.tensor_parallel_size)
-    stages = [
-        StageKv(
-            layers=layers,
-            kv_heads=heads,
-            head_dim=model.head_dim,
-            element_bytes=resolved.kv_element_bytes,
-            available_bytes=available,
-        )
-        for layers, available in zip(layout.layers_per_stage, available_bytes, strict=True)
-    ]
-    return kv_cache_plan(
-        stages,
-        block_size=resolved.block_size,
-        max_model_len=resolved.max_model_len,
-        facts=question.facts,
-        auto_max_model_len=resolved.auto_max_model_len,
-        num_gpu_blocks_override=resolved.num_gpu_blocks_override,
-    )
-
-
-def _kv_cache(
-    question: Question, resolved: ResolvedArgs, layout: Layout, stages: tuple[StageBudget, ...], plan: KvCachePlan
-) -> KvCache:
-    low = _plan(question, resolved, layout, [stage.available.low_bytes for stage in stages])
-    high = _plan(question, resolved, layout, [stage.available.high_bytes for stage in stages])
-    model = question.model
-    per_layer = 2 * model.head_dim * resolved.kv_element_bytes
-    heads = kv_heads_per_rank(model.num_kv_heads, layout.tensor_parallel_size)
-    layers = layout.layers_per_stage[plan.binding_stage]
-    per_rank = layers * heads * per_layer
+def _kv_cache(design: CacheDesign, plan: KvCachePlan, layout: Layout, stages: tuple[StageBudget, ...]) -> KvCache:
+    low = design.plan([stage.available.low_bytes for stage in stages])
+    high = design.plan([stage.available.high_bytes for stage in stages])
+    available = stages[plan.binding_stage].available
     return KvCache(
-        available=stages[plan.binding_stage].available,
-        bytes_per_token=model.num_layers * model.num_kv_heads * per_layer,
-        bytes_per_token_per_rank=per_rank,
+        available=available,
+        bytes_per_token=design.replica_bytes_per_token(),
+        bytes_per_token_per_rank=design.bytes_per_token(plan.binding_stage),
+        bytes_per_block=plan.bytes_per_block,
+        blocks_per_request=plan.blocks_per_request,
+        groups=design.shown_groups(plan.max_model_len),
+        costs=design.costs(plan.max_model_len),
         block_size=plan.block_size,
         num_gpu_blocks=plan.num_gpu_blocks,
         low_blocks=low.num_gpu_blocks,
@@ -241,16 +244,13 @@ def _kv_cache(
         max_concurrency=plan.max_concurrency,
         max_model_len=plan.max_model_len,
         binding_rank=plan.binding_stage * layout.tensor_parallel_size,
-        formula=(
-            f"floor({stages[plan.binding_stage].available.bytes:,} B / ({plan.block_size} tokens x "
-            f"2 x {layers} layers x {heads} KV heads x {model.head_dim} x {resolved.kv_element_bytes} B))"
-        ),
+        formula=block_formula(available.bytes, design.groups.stages[plan.binding_stage], plan),
     )
 
 
 def _doubts(kv_cache: KvCache, plan: KvCachePlan, hard: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """A verdict that turns within the interval says so."""
-    enough_at_low = kv_cache.low_blocks * kv_cache.block_size > plan.max_model_len
+    enough_at_low = kv_cache.low_blocks > kv_cache.blocks_per_request
     if hard or enough_at_low or kv_cache.available.exact:
         return ()
     return (

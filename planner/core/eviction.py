@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from planner.core.capacity import RequestClass, mix_capacity
 from planner.core.estimate import KvCache
-from planner.core.technique import Measure, Technique, pool_of
+from planner.core.technique import Measure, Technique
 
 ATTENTION_SINKS = 4
 RECENT_TOKENS = 2044
@@ -61,7 +61,7 @@ def _eviction(
     nearest: str,
     source: str,
 ) -> Technique:
-    pool = pool_of(cache)
+    pool = cache.pool
     whole = [replace(kind, shared_prefix_tokens=0) for kind in mix]
     cut = [replace(kind, prompt_tokens=keeps[kind.name], output_tokens=0) for kind in whole]
     before, after = mix_capacity(whole, pool).requests_at_once, mix_capacity(cut, pool).requests_at_once

@@ -1,29 +1,16 @@
-"""vLLM's KV-cache planning for full attention: bytes -> blocks -> tokens and concurrency, version by version."""
+"""vLLM's KV-cache planning: bytes -> blocks -> tokens and concurrency, version by version."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from planner.core.engine import EngineFacts
+from planner.core.kv_groups import KvGroups
+from planner.core.kv_spec import KvSpec, RequestBounds
+from planner.core.kv_table import Group
 from planner.core.units import cdiv
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageKv:
-    """What every rank of one pipeline stage caches, and the bytes it has for it.
-
-    `kv_heads` is per rank: KV heads are split over tensor-parallel ranks, and replicated when there are fewer of them.
-    """
-
-    layers: int
-    kv_heads: int
-    head_dim: int
-    element_bytes: int
-    available_bytes: int
-
-    @property
-    def bytes_per_token(self) -> int:
-        """Key and value bytes of one token on one rank of this stage (vLLM `AttentionSpec.page_size_bytes` / block)."""
-        return self.layers * self.kv_heads * 2 * self.head_dim * self.element_bytes
+BLOCKS_WITHOUT_A_CACHE = 1
 
 
 def kv_heads_per_rank(num_kv_heads: int, tensor_parallel_size: int) -> int:
@@ -36,7 +23,8 @@ class KvCachePlan:
     """What vLLM makes of the available bytes.
 
     `refusal` is "" or the rule that stops the boot: `no_kv_memory`, `kv_one_request` (then `estimated_max_model_len` is
-    the longest length that would fit, 0 if none) or `autofit_fail`. Blocks count the null block, as vLLM's log does.
+    the longest length that would fit, 0 if none) or `autofit_fail`. Blocks count the null block, as vLLM's log does;
+    `tokens` is the log's figure, `blocks_per_request` what one request of `max_model_len` takes.
     """
 
     block_size: int
@@ -44,6 +32,8 @@ class KvCachePlan:
     num_gpu_blocks: int
     tokens: int
     max_concurrency: float
+    blocks_per_request: int
+    bytes_per_block: int
     binding_stage: int
     needed_bytes: int
     checked_bytes: int
@@ -52,96 +42,185 @@ class KvCachePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _StageFit:
-    stage: int
-    bytes_per_block: int
-    num_blocks: int
-    checked_bytes: int
+class _Check:
+    """The bytes of one stage that one request is held against, and what a request of some length needs there."""
 
-    @property
-    def blocks_for_one_request(self) -> int:
-        return max(0, self.checked_bytes) // self.bytes_per_block
+    stage: int
+    checked_bytes: int
+    needed_bytes: Callable[[int], int]
+
+    def fits(self, length: int) -> bool:
+        return self.needed_bytes(length) <= self.checked_bytes
+
+    def longest(self, at_most: int) -> int:
+        """Return the longest length that fits, 0 if none: vLLM's binary search."""
+        if not self.fits(1):
+            return 0
+        low, high = 1, at_most
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.fits(middle) else (low, middle - 1)
+        return low
 
 
 def kv_cache_plan(
-    stages: Sequence[StageKv],
+    groups: KvGroups,
+    available_bytes: Sequence[int],
     *,
-    block_size: int,
     max_model_len: int,
+    bounds: RequestBounds,
     facts: EngineFacts,
     auto_max_model_len: bool = False,
     num_gpu_blocks_override: int | None = None,
 ) -> KvCachePlan:
     """Return blocks, tokens and concurrency of one replica, or the refusal.
 
-    Every rank counts its own blocks and all take the minimum.
-    Source: vLLM `v1.core.kv_cache_utils`: `get_kv_cache_configs` and
-    `check_enough_kv_cache_memory` (0.8.5 to 0.32), `v1.core.kv_cache_planning` (0.33).
+    `available_bytes` has one figure a pipeline stage, that of its tightest rank: every rank counts its own blocks and
+    all take the minimum. Source: vLLM `v1.core.kv_cache_utils.get_kv_cache_configs` (0.8.5 to 0.32),
+    `v1.core.kv_cache_planning` (0.33).
     """
-    fits = [_stage_fit(i, s, block_size, facts, num_gpu_blocks_override) for i, s in enumerate(stages) if s.layers]
-    checks = [_whole_model_fit(fits)] if facts.checks_whole_model else fits
-    longest = min(fit.blocks_for_one_request for fit in checks) * block_size
-    length = min(max_model_len, longest) if auto_max_model_len and longest else max_model_len
-    num_blocks = min(fit.num_blocks for fit in fits)
-    blocks_per_request = cdiv(length, block_size)
-    concurrency = _concurrency(num_blocks, block_size, length, facts)
-    checked = _checked_first(checks, blocks_per_request)
+    caching = [stage for stage, size in enumerate(groups.bytes_per_block) if size]
+    if not caching:
+        return _without_cache(max_model_len)
+    seen = [
+        _seen_bytes(groups, s, available_bytes[s], facts, num_gpu_blocks_override) for s in range(len(groups.stages))
+    ]
+    counts = {stage: _blocks(seen[stage], groups.bytes_per_block[stage], num_gpu_blocks_override) for stage in caching}
+    checks = _checks(groups, caching, seen, bounds, facts)
+    length = _fitted(checks, max_model_len) if auto_max_model_len else max_model_len
+    checked = _spoken_of(checks, length)
+    binding = min(caching, key=lambda stage: counts[stage])
+    per_request = groups.blocks_per_request(length, bounds)
+    concurrency = _concurrency(groups, counts[binding], length, bounds, facts)
+    refusal = _refusal(checked, length, auto=auto_max_model_len)
     return KvCachePlan(
-        block_size=block_size,
+        block_size=min(group.spec.block_size for group in groups.groups),
         max_model_len=length,
-        num_gpu_blocks=num_blocks,
-        tokens=_tokens(num_blocks, block_size, length, concurrency, facts),
+        num_gpu_blocks=counts[binding],
+        tokens=_tokens(groups, counts[binding], length, concurrency, bounds, facts),
         max_concurrency=concurrency,
-        binding_stage=min(fits, key=lambda fit: fit.num_blocks).stage,
-        needed_bytes=blocks_per_request * checked.bytes_per_block,
+        blocks_per_request=per_request,
+        bytes_per_block=groups.bytes_per_block[binding],
+        binding_stage=binding,
+        needed_bytes=checked.needed_bytes(length),
         checked_bytes=checked.checked_bytes,
-        estimated_max_model_len=min(checked.blocks_for_one_request * block_size, max_model_len),
-        refusal=_refusal(checked, blocks_per_request, auto=auto_max_model_len),
+        estimated_max_model_len=checked.longest(max_model_len) if refusal else max_model_len,
+        refusal=refusal,
     )
 
 
-def _checked_first(checks: Sequence[_StageFit], blocks_per_request: int) -> _StageFit:
-    """The stages are checked in order, and the first that cannot hold one request is the one that vLLM speaks of."""
-    tightest = min(checks, key=lambda fit: (fit.blocks_for_one_request, fit.checked_bytes))
-    short = (fit for fit in checks if fit.blocks_for_one_request < blocks_per_request or fit.checked_bytes <= 0)
-    return next(short, tightest)
+def _without_cache(max_model_len: int) -> KvCachePlan:
+    """A model that caches nothing still has the null block."""
+    return KvCachePlan(
+        block_size=1,
+        max_model_len=max_model_len,
+        num_gpu_blocks=BLOCKS_WITHOUT_A_CACHE,
+        tokens=0,
+        max_concurrency=0.0,
+        blocks_per_request=0,
+        bytes_per_block=0,
+        binding_stage=0,
+        needed_bytes=0,
+        checked_bytes=0,
+        estimated_max_model_len=max_model_len,
+        refusal="",
+    )
 
 
-def _whole_model_fit(fits: Sequence[_StageFit]) -> _StageFit:
-    """From 0.14 to 0.16 a request of the whole model, all stages' layers, had to fit the least of their memories."""
-    least = min(fits, key=lambda fit: fit.checked_bytes)
-    return replace(least, bytes_per_block=sum(fit.bytes_per_block for fit in fits))
-
-
-def _stage_fit(index: int, stage: StageKv, block_size: int, facts: EngineFacts, override: int | None) -> _StageFit:
+def _seen_bytes(groups: KvGroups, stage: int, available: int, facts: EngineFacts, override: int | None) -> int:
     """An override is the number of blocks; the check of one request sees it as memory only since 0.20.1."""
-    bytes_per_block = stage.bytes_per_token * block_size
-    seen = override if facts.override_counts_as_memory else None
-    available_bytes = stage.available_bytes if seen is None else seen * bytes_per_block
-    withheld_bytes = bytes_per_block if facts.withholds_null_block else 0
-    return _StageFit(
-        stage=index,
-        bytes_per_block=bytes_per_block,
-        num_blocks=max(0, available_bytes) // bytes_per_block if override is None else override,
-        checked_bytes=available_bytes - withheld_bytes,
+    if override is None or not facts.override_counts_as_memory:
+        return available
+    return override * groups.bytes_per_block[stage]
+
+
+def _blocks(seen_bytes: int, bytes_per_block: int, override: int | None) -> int:
+    return max(0, seen_bytes) // bytes_per_block if override is None else override
+
+
+def _checks(
+    groups: KvGroups, caching: Sequence[int], seen: Sequence[int], bounds: RequestBounds, facts: EngineFacts
+) -> list[_Check]:
+    """One request must fit every stage; from 0.14 to 0.16 the whole model had to fit the least of their memories."""
+    if facts.checks_whole_model:
+        least = min(range(len(seen)), key=lambda stage: seen[stage])
+        block_bytes = max(group.stage_bytes for group in groups.groups)
+        needed = _needed(groups.groups, (), block_bytes, bounds, facts)
+        return [_Check(stage=least, checked_bytes=seen[least], needed_bytes=needed)]
+    return [_stage_check(groups, stage, seen[stage], bounds, facts) for stage in caching]
+
+
+def _stage_check(groups: KvGroups, stage: int, seen: int, bounds: RequestBounds, facts: EngineFacts) -> _Check:
+    block_bytes = groups.bytes_per_block[stage]
+    return _Check(
+        stage=stage,
+        checked_bytes=seen - (block_bytes if facts.withholds_null_block else 0),
+        needed_bytes=_needed(groups.stages[stage], groups.cached[stage], block_bytes, bounds, facts),
     )
 
 
-def _concurrency(num_blocks: int, block_size: int, max_model_len: int, facts: EngineFacts) -> float:
+def _needed(
+    held: Sequence[Group], cached: Sequence[KvSpec], block_bytes: int, bounds: RequestBounds, facts: EngineFacts
+) -> Callable[[int], int]:
+    """Return how the check of each era counts the bytes that one request of some length needs.
+
+    `layers`: every layer by itself, as it was before any promotion (to 0.13); `first_group`: the first group stands for
+    all (0.14 to 0.18); `groups`: the blocks of all groups, but layer by layer where there is one group of many pages
+    (0.19 to 0.28); `blocks`: always the blocks of all groups.
+    """
+    counts = facts.kv_check_counts
+    if counts == "layers":
+        return _by_layer(cached, bounds)
+    if counts != "blocks" and len(held) == 1 and held[0].uniform_type:
+        return _by_layer(held[0].specs, bounds)
+    counted = held[:1] if counts == "first_group" else held
+    return lambda length: block_bytes * sum(group.blocks_per_request(length, bounds) for group in counted)
+
+
+def _by_layer(specs: Sequence[KvSpec], bounds: RequestBounds) -> Callable[[int], int]:
+    pages = Counter(specs)
+    return lambda length: sum(
+        count * spec.blocks_per_request(length, bounds) * spec.page_bytes for spec, count in pages.items()
+    )
+
+
+def _fitted(checks: Sequence[_Check], max_model_len: int) -> int:
+    longest = min(check.longest(max_model_len) for check in checks)
+    return min(max_model_len, longest) if longest else max_model_len
+
+
+def _spoken_of(checks: Sequence[_Check], length: int) -> _Check:
+    """The stages are checked in order, and the first that cannot hold one request is the one that vLLM speaks of."""
+    tightest = min(checks, key=lambda check: check.checked_bytes - check.needed_bytes(length))
+    return next((check for check in checks if check.checked_bytes <= 0 or not check.fits(length)), tightest)
+
+
+def _concurrency(
+    groups: KvGroups, num_blocks: int, max_model_len: int, bounds: RequestBounds, facts: EngineFacts
+) -> float:
+    """Blocks over the blocks of one request; before 0.27 groups of other pages counted by the first one's page."""
     if facts.concurrency_is_tokens_over_length:
-        return num_blocks * block_size / max_model_len
-    return num_blocks / cdiv(max_model_len, block_size)
+        return num_blocks * groups.groups[0].spec.block_size / max_model_len
+    if facts.kv_concurrency_by_group:
+        return num_blocks / groups.blocks_per_request(max_model_len, bounds)
+    needed = sum(group.blocks_per_request(max_model_len, bounds) * group.page_bytes for group in groups.groups)
+    return num_blocks / cdiv(needed, groups.groups[0].page_bytes)
 
 
-def _tokens(num_blocks: int, block_size: int, max_model_len: int, concurrency: float, facts: EngineFacts) -> int:
-    """The logged "KV cache size": since 0.20 it is the concurrency in tokens, not the blocks in tokens."""
-    return int(concurrency * max_model_len) if facts.kv_size_is_relative_to_length else num_blocks * block_size
+def _tokens(
+    groups: KvGroups, num_blocks: int, max_model_len: int, concurrency: float, bounds: RequestBounds, facts: EngineFacts
+) -> int:
+    """The logged "KV cache size": since 0.20.1 the concurrency in tokens, before the blocks of one group in tokens."""
+    if facts.kv_size_is_relative_to_length:
+        return int(concurrency * max_model_len)
+    smallest = min(group.spec.block_size for group in groups.groups)
+    return num_blocks // len(groups.groups) * smallest * bounds.context_parallel
 
 
-def _refusal(checked: _StageFit, blocks_per_request: int, *, auto: bool) -> str:
+def _refusal(checked: _Check, length: int, *, auto: bool) -> str:
     """vLLM fits the length before it checks the memory, so `auto` never hears that there is none."""
     if auto:
-        return "" if checked.blocks_for_one_request else "autofit_fail"
+        return "" if checked.fits(1) else "autofit_fail"
     if checked.checked_bytes <= 0:
         return "no_kv_memory"
-    return "kv_one_request" if blocks_per_request > checked.blocks_for_one_request else ""
+    return "" if checked.fits(length) else "kv_one_request"

@@ -22,6 +22,10 @@ class SpecKind(StrEnum):
     RSWA = "rswa"
 
 
+FULL_KINDS = frozenset({SpecKind.FULL, SpecKind.SINK_FULL, SpecKind.MLA, SpecKind.RSWA})
+WINDOW_KINDS = frozenset({SpecKind.SLIDING_WINDOW, SpecKind.SLIDING_WINDOW_MLA})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvSpec:
     """One layer's cache on one rank; the fields are those of vLLM's specs.
@@ -49,6 +53,7 @@ class KvSpec:
     dcp_sharded: bool = False
     sliding_window: int | None = None
     extra_retained_tokens: int = 0
+    rswa_window: int | None = None
     attention_chunk_size: int | None = None
     cache_role: str = ""
     model_version: str = ""
@@ -59,12 +64,24 @@ class KvSpec:
     num_prefill_checkpoint_blocks: int = 0
 
     @property
+    def is_full(self) -> bool:
+        """Whether it keeps every token (vLLM `FullAttentionSpec` and what derives from it)."""
+        return self.kind in FULL_KINDS
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it keeps a window of the latest tokens (vLLM `SlidingWindowSpec` and what derives from it)."""
+        return self.kind in WINDOW_KINDS
+
+    @property
     def unpadded_page_bytes(self) -> int:
         """Bytes of one block before any padding."""
         if self.kind is SpecKind.MAMBA:
             return self.state_bytes
         heads = self.num_kv_heads if self.num_head_slots is None else self.num_head_slots
-        states = int(self.block_size / Fraction(self.tokens_per_state))
+        states = (
+            self.block_size if self.tokens_per_state == 1 else int(self.block_size / Fraction(self.tokens_per_state))
+        )
         content = self.state_content_bytes
         if content is None:
             content = (self.head_size + self.head_size_v) * self.element_bytes
@@ -77,21 +94,49 @@ class KvSpec:
             return self.page_size_padded
         return round_up(self.unpadded_page_bytes, self.alignment) if self.alignment else self.unpadded_page_bytes
 
-    def blocks_per_request(self, max_model_len: int, *, in_flight_tokens: int, context_parallel: int = 1) -> int:
+    @property
+    def block_stride_bytes(self) -> int:
+        """Bytes from one block of a layer to the next where the kernel wants them aligned."""
+        return (
+            round_up(self.page_bytes, self.block_stride_alignment) if self.block_stride_alignment else self.page_bytes
+        )
+
+    def blocks_per_request(self, max_model_len: int, bounds: "RequestBounds") -> int:
         """Return the most blocks that one request of this length holds (vLLM `max_memory_usage_bytes` in pages)."""
         match self.kind:
-            case SpecKind.MAMBA if self.mamba_cache_mode == "align":
-                return 2 + self.num_speculative_blocks + self.num_prefill_checkpoint_blocks
             case SpecKind.MAMBA:
-                return 1 + self.num_speculative_blocks
+                return self._states_per_request(max_model_len)
             case SpecKind.CIRCULAR:
                 return 1
+            case SpecKind.CROSS:
+                return cdiv(bounds.encoder_tokens, self.block_size)
             case SpecKind.SLIDING_WINDOW | SpecKind.SLIDING_WINDOW_MLA:
-                held = (self.sliding_window or 0) - 1 + self.extra_retained_tokens + in_flight_tokens
+                held = (self.sliding_window or 0) - 1 + self.extra_retained_tokens + bounds.in_flight_tokens
                 return cdiv(min(held, max_model_len), self.block_size) + 1
             case SpecKind.CHUNKED_LOCAL:
-                held = (self.attention_chunk_size or 0) + in_flight_tokens
+                held = (self.attention_chunk_size or 0) + bounds.in_flight_tokens
                 return cdiv(min(held, max_model_len), self.block_size)
             case _:
-                shards = context_parallel if self.dcp_sharded else 1
+                shards = bounds.context_parallel if self.dcp_sharded else 1
                 return cdiv(cdiv(max_model_len, shards), self.block_size)
+
+    def _states_per_request(self, max_model_len: int) -> int:
+        """The running state and those of drafted tokens; with "align" one more, with "all" one at each block's end."""
+        if self.mamba_cache_mode == "align":
+            return 2 + self.num_speculative_blocks + self.num_prefill_checkpoint_blocks
+        if self.mamba_cache_mode == "all":
+            return cdiv(max_model_len, self.block_size) + self.num_speculative_blocks
+        return 1 + self.num_speculative_blocks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBounds:
+    """What bounds the blocks of a request beside its length.
+
+    `in_flight_tokens` may be scheduled and not yet settled, `encoder_tokens` are those of the longest encoder input,
+    `context_parallel` ranks share the tokens of a request.
+    """
+
+    in_flight_tokens: int
+    encoder_tokens: int = 0
+    context_parallel: int = 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 from planner.core.capacity import RequestClass, mix_capacity
 from planner.core.errors import BadInput
 from planner.core.estimate import KvCache
-from planner.core.technique import Measure, Technique, pool_of, requests_in_words
+from planner.core.technique import Measure, Technique, requests_in_words
 
 PAPER = "https://arxiv.org/abs/2309.06180"
 PREFIX_MANUAL = "https://docs.vllm.ai/en/latest/design/prefix_caching.html"
@@ -33,7 +33,7 @@ def _mean_tokens(mix: Sequence[RequestClass]) -> float:
 
 def paging(mix: Sequence[RequestClass], cache: KvCache) -> Technique:
     """Pages against one reservation of the longest length a request (vLLM `BlockPool`; the paper's section 2)."""
-    pool = pool_of(cache)
+    pool = cache.pool
     paged = mix_capacity([replace(kind, shared_prefix_tokens=0) for kind in mix], pool)
     reserved = pool.usable(pool.num_gpu_blocks) * pool.block_size // cache.max_model_len
     wasted = contiguous_waste_share(mix, cache.max_model_len)
@@ -60,7 +60,7 @@ def paging(mix: Sequence[RequestClass], cache: KvCache) -> Technique:
 
 def prefix_sharing(mix: Sequence[RequestClass], cache: KvCache, *, on: bool) -> Technique:
     """Blocks of a common beginning held once for all who share it (vLLM automatic prefix caching)."""
-    pool = pool_of(cache)
+    pool = cache.pool
     alone = mix_capacity([replace(kind, shared_prefix_tokens=0) for kind in mix], pool).requests_at_once
     shared = mix_capacity(mix, pool)
     together = shared.requests_at_once if on else alone

@@ -1,25 +1,35 @@
 """What a KV cache of fewer bytes a value does to a plan."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.core.cache_dtypes import CacheDtypeSupport
 from planner.core.capacity import Pool, RequestClass, mix_capacity
 from planner.core.estimate import KvCache
-from planner.core.model import Model
-from planner.core.technique import Measure, Technique, pool_of
+from planner.core.technique import Measure, Technique
 
 MANUAL = "https://docs.vllm.ai/en/latest/features/quantization/quantized_kvcache.html"
 
 
 def small_cache(
-    kind: CacheDtypeSupport, model: Model, cache: KvCache, mix: Sequence[RequestClass], *, fixed_blocks: bool
+    kind: CacheDtypeSupport,
+    cache: KvCache,
+    mix: Sequence[RequestClass],
+    *,
+    replanned: KvCache | None,
+    plain_bytes_per_head: int,
+    fixed_blocks: bool,
 ) -> Technique:
-    """A cache of fewer bytes a value: what it holds in the same memory, and whether this release and device read it."""
+    """A cache of fewer bytes a value: what it holds in the same memory, and whether this release and device read it.
+
+    `replanned` is the cache with this type where it can be planned; elsewhere every page is taken to shrink as a plain
+    head of `plain_bytes_per_head` does.
+    """
     now_bytes = cache.bytes_per_token
-    then_bytes = model.num_layers * model.num_kv_heads * kind.bytes_per_head
-    pool = pool_of(cache)
-    before = mix_capacity(mix, pool).requests_at_once
-    resized = pool if fixed_blocks else _resized(cache, now_bytes, then_bytes)
+    shrunk = kind.bytes_per_head / plain_bytes_per_head
+    then_bytes = replanned.bytes_per_token if replanned else round(now_bytes * shrunk)
+    before = mix_capacity(mix, cache.pool).requests_at_once
+    resized = cache.pool if fixed_blocks else replanned.pool if replanned else _resized(cache, shrunk)
     after = mix_capacity(mix, resized).requests_at_once
     return Technique(
         name=kind.name,
@@ -51,15 +61,11 @@ def _caveat(kind: CacheDtypeSupport) -> str:
     return f"{how}Answers change a little; check them on your own prompts."
 
 
-def _resized(cache: KvCache, now_bytes: int, then_bytes: int) -> Pool:
-    """The pool when a token takes other bytes: every rank's blocks shrink alike, so the same rank binds."""
-    page = cache.bytes_per_token_per_rank * cache.block_size * then_bytes / now_bytes
+def _resized(cache: KvCache, shrunk: float) -> Pool:
+    """The pool when every page takes a share of its bytes: every rank's blocks shrink alike, so the same rank binds."""
+    page = cache.bytes_per_block * shrunk
     low, central, high = (
-        int(held // page) for held in (cache.available.low_bytes, cache.available.bytes, cache.available.high_bytes)
+        max(0, int(held // page))
+        for held in (cache.available.low_bytes, cache.available.bytes, cache.available.high_bytes)
     )
-    return Pool(
-        block_size=cache.block_size,
-        num_gpu_blocks=max(0, central),
-        low_blocks=max(0, low),
-        high_blocks=max(0, high),
-    )
+    return replace(cache.pool, num_gpu_blocks=central, low_blocks=low, high_blocks=high)

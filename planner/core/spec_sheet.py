@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from planner.core.kv_cache import StageKv
+from planner.core.attention_words import attention_kind
+from planner.core.cache_bytes import bytes_per_request, bytes_per_token
 from planner.core.layout import Layout
 from planner.core.model import Model
 from planner.core.units import DTYPE_BYTES
@@ -26,33 +27,16 @@ class SpecSheet:
 
 def spec_sheet(model: Model) -> SpecSheet:
     """Return the figures of one plannable model; KV at its own data type and at fp8, weights on a single rank."""
-    per_token = _kv_bytes_per_token(model, DTYPE_BYTES[model.dtype])
+    element_bytes = DTYPE_BYTES[model.dtype]
     longest = model.derived_max_model_len
     return SpecSheet(
-        attention_kind=_attention_kind(model),
-        query_heads_per_kv_head=model.num_attention_heads // model.num_kv_heads,
-        kv_bytes_per_token=per_token,
-        kv_bytes_per_token_fp8=_kv_bytes_per_token(model, FP8_BYTES),
-        bytes_per_full_request=None if longest is None else longest * per_token,
+        attention_kind=attention_kind(model.layers),
+        query_heads_per_kv_head=model.num_attention_heads // max(1, model.num_kv_heads),
+        kv_bytes_per_token=bytes_per_token(model.layers, element_bytes),
+        kv_bytes_per_token_fp8=bytes_per_token(model.layers, FP8_BYTES),
+        bytes_per_full_request=None if longest is None else bytes_per_request(model.layers, element_bytes, longest),
         weight_bytes=tuple((dtype, _weight_bytes(model, dtype)) for dtype in WEIGHT_DTYPES),
     )
-
-
-def _attention_kind(model: Model) -> str:
-    if model.num_kv_heads == model.num_attention_heads:
-        return "multi-head (MHA)"
-    return "multi-query (MQA)" if model.num_kv_heads == 1 else "grouped-query (GQA)"
-
-
-def _kv_bytes_per_token(model: Model, element_bytes: int) -> int:
-    whole = StageKv(
-        layers=model.num_layers,
-        kv_heads=model.num_kv_heads,
-        head_dim=model.head_dim,
-        element_bytes=element_bytes,
-        available_bytes=0,
-    )
-    return whole.bytes_per_token
 
 
 def _weight_bytes(model: Model, dtype: str) -> int:

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-from planner.core.capacity import Pool
-from planner.core.estimate import KvCache
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
@@ -34,16 +31,6 @@ class Technique:
     caveat: str
     nearest: str
     source: str
-
-
-def pool_of(cache: KvCache) -> Pool:
-    """Return the block pool of a planned cache."""
-    return Pool(
-        block_size=cache.block_size,
-        num_gpu_blocks=cache.num_gpu_blocks,
-        low_blocks=cache.low_blocks,
-        high_blocks=cache.high_blocks,
-    )
 
 
 def requests_in_words(count: int) -> str:

@@ -1,12 +1,16 @@
 """Every technique for the KV cache, with what it does, or would do, to one plan and its own mix of requests."""
 
-from planner.core.cache_dtypes import cache_dtype_support
+from dataclasses import replace
+
+from planner.core.cache_dtypes import CacheDtypeSupport, cache_dtype_support
 from planner.core.capacity import RequestClass
-from planner.core.estimate import Estimate, Question
+from planner.core.errors import PlanningError
+from planner.core.estimate import Estimate, KvCache, Question, estimate
 from planner.core.eviction import attention_sinks, heavy_hitters
 from planner.core.paging import paging, prefix_sharing
 from planner.core.small_cache import small_cache
 from planner.core.technique import Technique
+from planner.core.units import DTYPE_BYTES
 
 SHOWN_CACHES = ("fp8", "int4_per_token_head", "nvfp4")
 
@@ -26,7 +30,14 @@ def techniques(question: Question, answer: Estimate) -> tuple[Technique, ...]:
     return (
         paging(mix, cache),
         *(
-            small_cache(kind, question.model, cache, mix, fixed_blocks=fixed)
+            small_cache(
+                kind,
+                cache,
+                mix,
+                replanned=_replanned(question, kind),
+                plain_bytes_per_head=2 * question.model.head_dim * DTYPE_BYTES[answer.engine.dtype],
+                fixed_blocks=fixed,
+            )
             for kind in kinds
             if kind.name in SHOWN_CACHES
         ),
@@ -34,6 +45,14 @@ def techniques(question: Question, answer: Estimate) -> tuple[Technique, ...]:
         attention_sinks(mix, cache),
         heavy_hitters(mix, cache),
     )
+
+
+def _replanned(question: Question, kind: CacheDtypeSupport) -> KvCache | None:
+    """The same plan with this cache type, None where it cannot be planned."""
+    try:
+        return estimate(replace(question, args=replace(question.args, kv_cache_dtype=kind.name))).kv_cache
+    except PlanningError:
+        return None
 
 
 def _full_length(max_model_len: int) -> RequestClass:

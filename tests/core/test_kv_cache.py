@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.core.kv_cache import StageKv, kv_cache_plan, kv_heads_per_rank
+from planner.core.kv_cache import kv_heads_per_rank
 from planner.core.units import GIB, MIB
 from tests.core.facts import FACTS_019, FACTS_032, FACTS_085
+from tests.core.full_attention import StageKv, kv_cache_plan
 
 LLAMA_8B = StageKv(layers=32, kv_heads=8, head_dim=128, element_bytes=2, available_bytes=20 * GIB)
 LLAMA_8B_LENGTH = 131072

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalog import engine_facts
-from planner.core.kv_cache import StageKv, kv_cache_plan
+from tests.core.full_attention import StageKv, kv_cache_plan
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "blocks_vllm.json").read_text())
 QUESTIONS = GOLDEN.pop("questions")

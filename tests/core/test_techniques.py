@@ -11,7 +11,6 @@ from planner.core.errors import BadInput
 from planner.core.estimate import KvCache, estimate
 from planner.core.eviction import attention_sinks, heavy_hitters
 from planner.core.paging import contiguous_waste_share, paging, prefix_sharing
-from planner.core.technique import pool_of
 from planner.core.techniques import techniques
 from planner.core.terms import exactly
 from tests.core.questions import A100, H100, LAPTOP, LLAMA_3_70B, T4, ask
@@ -133,7 +132,7 @@ def test_an_fp8_cache_holds_what_a_plan_with_the_flag_holds():
     mix = (RequestClass(name="chat", prompt_tokens=1500, output_tokens=400),)
     plain = ask(LLAMA_3_70B, H100, gpu_count=4, tensor_parallel_size=4, requests=mix)
     flagged = replace(plain, args=replace(plain.args, kv_cache_dtype="fp8"))
-    small = mix_capacity(mix, pool_of(estimate(flagged).kv_cache))
+    small = mix_capacity(mix, estimate(flagged).kv_cache).pool
     assert figure(named(techniques(plain, estimate(plain)), "fp8"), "requests at once").after == small.requests_at_once
 
 

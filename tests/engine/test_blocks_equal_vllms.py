@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.core.kv_cache import StageKv, kv_cache_plan
 from planner.core.model import model_from_config
 from planner.core.units import DTYPE_BYTES, GIB
 from tests.core.facts import FACTS_032
+from tests.core.full_attention import StageKv, kv_cache_plan
 from tests.engine.shapes import LLAMA_31_8B, MISTRAL_7B_V03, OPT_125M, QWEN2_7B, QWEN3_8B
 
 SHAPES = {
