@@ -12,6 +12,7 @@ from planner.core.loaded_towers import tower_use
 from planner.core.lora import lora_slots
 from planner.core.model import Model
 from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
+from planner.core.offload import offload_request
 from planner.core.speculation import speculation_of
 from planner.core.traits import Traits
 from planner.core.units import ELEMENT_BYTES, GIB, gib
@@ -99,6 +100,7 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         caches=caches,
         towers=tower_use(args),
         lora=lora_slots(args, dtype=dtype),
+        offload=offload_request(args, facts.version),
     )
 
 

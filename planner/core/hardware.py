@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass, replace
 
+PCIE_LANE_BYTES_PER_SECOND = {"3.0": 985_000_000, "4.0": 1_969_000_000, "5.0": 3_938_000_000, "6.0": 7_563_000_000}
+USUAL_LANES = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """A GPU type, or the CPU platform (`device_type` "cpu", whose total is the host's RAM).
 
     Types `rocm` and `hpu` are known of, and not planned. The total is a range where drivers differ:
-    `total_bytes` is its central value. Rates are peak, dense.
+    `total_bytes` is its central value. Rates are peak, dense; those of links count both directions.
     """
 
     slug: str
@@ -23,6 +26,7 @@ class Gpu:
     fp8_flops: float | None = None
     fp4_flops: float | None = None
     nvlink_bytes_per_second: int | None = None
+    host_link_bytes_per_second: int | None = None
     pcie: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -30,6 +34,15 @@ class Gpu:
     def is_cpu(self) -> bool:
         """Whether vLLM's CPU platform runs here."""
         return self.device_type == "cpu"
+
+    @property
+    def host_bytes_per_second(self) -> int | None:
+        """What one direction of the link to the host carries at best: its own, or PCIe's, whose lanes are 16."""
+        if self.host_link_bytes_per_second is not None:
+            return self.host_link_bytes_per_second // 2
+        generation, _, lanes = self.pcie.partition(" x")
+        lane = PCIE_LANE_BYTES_PER_SECOND.get(generation)
+        return None if lane is None else lane * int(lanes or USUAL_LANES)
 
     def with_total(self, total_bytes: int) -> "Gpu":
         """Return the same device with a total that is known exactly."""

@@ -120,13 +120,16 @@ class _SpecMaker:
         window = cache.kind == "sliding_window"
         element = element_dtype(kv_cache_dtype, self.setting.dtype)
         content = head_content_bytes(kv_cache_dtype, need.head_dim, need.value_head_dim) if packed else None
+        kind = KINDS[cache.kind]
+        if kind is SpecKind.CHUNKED_LOCAL and not self.setting.facts.chunks_have_their_own_kind:
+            kind = SpecKind.FULL
         slots = 2 * need.kv_heads if packed and kv_cache_dtype in NVFP4 else None
         if cache.index_head_dim is not None:
             yield "indexer", self._head_indexer(cache.index_head_dim)
         yield (
             cache.kind if cache.kind == "cross" else "attn",
             KvSpec(
-                kind=KINDS[cache.kind],
+                kind=kind,
                 block_size=self._window_block(served, kv_cache_dtype) if window else self.blocks.attention,
                 num_kv_heads=need.kv_heads,
                 head_size=need.head_dim,

@@ -5,7 +5,6 @@ from planner.core.errors import Unknown
 from planner.core.hardware import Gpu
 
 _NOT_YET = {
-    "cpu_offload_gb": "weights offloaded to host memory are",
     "speculative_config": "a draft model is",
 }
 _PLANNED_DEVICES = ("cuda", "cpu")

@@ -1,12 +1,14 @@
 """The weights of the ranks of one pipeline stage as one command loads them."""
 
 from planner.core.lora import lora_bytes
+from planner.core.offload import offloaded
 from planner.core.situation import Situation
 from planner.core.weight_rank import rank_of
 from planner.core.weights import RankWeights, rank_weights, with_part
 
 LORA = "LoRA slots"
 DRAFTER = "drafter"
+OFFLOADED = "weights in host memory"
 
 
 def stage_weights(situation: Situation) -> RankWeights:
@@ -20,11 +22,17 @@ def stage_weights(situation: Situation) -> RankWeights:
         towers=situation.args.towers,
         capability=situation.gpu.compute_capability,
     )
-    loaded = _with_drafter(loaded, situation)
+    loaded = _with_drafter(_without_offloaded(loaded, situation), situation)
     if situation.args.lora is None:
         return loaded
     rank = rank_of(situation.model, situation.layout, situation.pp_stage, situation.place)
     return with_part(loaded, LORA, lora_bytes(rank, situation.args.lora))
+
+
+def _without_offloaded(loaded: RankWeights, situation: Situation) -> RankWeights:
+    """What lies in the host's memory is not on the GPU, but for the buffers that it is copied into."""
+    request = situation.args.offload
+    return loaded if request is None else with_part(loaded, OFFLOADED, -offloaded(situation, request).saved_bytes)
 
 
 def _with_drafter(loaded: RankWeights, situation: Situation) -> RankWeights:

@@ -7,10 +7,9 @@ import pytest
 
 from planner import catalog
 from planner.core.capacity import RequestClass
-from planner.core.estimate import case_of, estimate
+from planner.core.estimate import case_of
 from planner.core.model import model_from_config
 from planner.core.rules import broken_rules
-from planner.core.units import GIB
 from planner.readers.command import read_fields
 from tests.core.questions import A100, H100, LAPTOP, T4, TINY, ask, gpu
 
