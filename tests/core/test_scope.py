@@ -19,7 +19,6 @@ def test_a_platform_that_measures_memory_its_own_way_is_unknown(platform):
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
-        ("cpu_offload_gb", 4.0),
         ("speculative_config", '{"method": "ngram", "num_speculative_tokens": 2}'),
     ],
 )
