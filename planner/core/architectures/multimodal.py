@@ -8,6 +8,7 @@ from planner.core.architectures import (
     kimi_vision,
     llama_vision,
     minimax_vision,
+    phi_vision,
     pixtral,
     qwen_vl,
     whisper,
@@ -23,6 +24,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
         **llama_vision.WRAPPERS,
         **kimi_vision.WRAPPERS,
         **minimax_vision.WRAPPERS,
+        **phi_vision.WRAPPERS,
     }
 )
 
