@@ -1,4 +1,4 @@
-"""What the configuration classes of models with experts or latent attention assume for keys left out.
+"""What the configuration classes of models with experts assume for keys left out.
 
 Only the keys that decide shapes. Source: the configuration classes of transformers 5.19, and those that vLLM 0.32
 brings itself (`transformers_utils.configs`).
@@ -7,35 +7,14 @@ brings itself (`transformers_utils.configs`).
 from collections.abc import Mapping
 from types import MappingProxyType
 
-GPT_OSS_ROPE = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096}
+from planner.core.class_sizes import class_sizes
+from planner.core.latent_defaults import LATENT_DEFAULTS
 
-
-def _sizes(
-    hidden_size: int,
-    num_hidden_layers: int,
-    num_attention_heads: int,
-    num_key_value_heads: int,
-    intermediate_size: int,
-    vocab_size: int,
-    max_position_embeddings: int,
-    **others: object,
-) -> Mapping[str, object]:
-    return {
-        "hidden_size": hidden_size,
-        "num_hidden_layers": num_hidden_layers,
-        "num_attention_heads": num_attention_heads,
-        "num_key_value_heads": num_key_value_heads,
-        "intermediate_size": intermediate_size,
-        "vocab_size": vocab_size,
-        "max_position_embeddings": max_position_embeddings,
-        **others,
-    }
-
-
+_GPT_OSS_ROPE = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096}
 MIXTURE_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
-        "mixtral": _sizes(4096, 32, 32, 8, 14336, 32000, 131072, num_local_experts=8, num_experts_per_tok=2),
-        "qwen2_moe": _sizes(
+        "mixtral": class_sizes(4096, 32, 32, 8, 14336, 32000, 131072, num_local_experts=8, num_experts_per_tok=2),
+        "qwen2_moe": class_sizes(
             2048,
             24,
             16,
@@ -50,7 +29,7 @@ MIXTURE_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             num_experts_per_tok=4,
             qkv_bias=True,
         ),
-        "qwen3_moe": _sizes(
+        "qwen3_moe": class_sizes(
             2048,
             24,
             32,
@@ -63,7 +42,7 @@ MIXTURE_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             num_experts=128,
             num_experts_per_tok=8,
         ),
-        "gpt_oss": _sizes(
+        "gpt_oss": class_sizes(
             2880,
             36,
             64,
@@ -75,7 +54,172 @@ MIXTURE_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             num_local_experts=128,
             num_experts_per_tok=4,
             sliding_window=128,
-            rope_scaling=GPT_OSS_ROPE,
+            rope_scaling=_GPT_OSS_ROPE,
         ),
+        "phimoe": class_sizes(4096, 32, 32, 8, 6400, 32064, 131072, num_local_experts=16, num_experts_per_tok=2),
+        "olmoe": class_sizes(2048, 16, 16, 16, 2048, 50304, 4096, num_experts=64, num_experts_per_tok=8),
+        "flex_olmo": class_sizes(4096, 32, 32, 32, 11008, 100352, 4096, num_experts=7, num_experts_per_tok=5),
+        "granitemoe": class_sizes(4096, 32, 32, 32, 11008, 32000, 2048, num_local_experts=8, num_experts_per_tok=2),
+        "granitemoeshared": class_sizes(
+            4096, 32, 32, 32, 11008, 32000, 2048, num_local_experts=8, num_experts_per_tok=2
+        ),
+        "dbrx": {
+            "hidden_size": 2048,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "vocab_size": 32000,
+            "max_position_embeddings": 2048,
+            "attn_config": {"kv_n_heads": 1},
+            "ffn_config": {"ffn_hidden_size": 3584, "moe_num_experts": 4, "moe_top_k": 1},
+        },
+        "ernie4_5_moe": class_sizes(
+            2560,
+            28,
+            20,
+            4,
+            12288,
+            103424,
+            131072,
+            moe_num_experts=64,
+            moe_num_shared_experts=2,
+            moe_k=6,
+            moe_intermediate_size=1536,
+            moe_layer_start_index=1,
+            moe_layer_end_index=27,
+            moe_layer_interval=1,
+            tie_word_embeddings=True,
+        ),
+        "glm4_moe": class_sizes(
+            4096,
+            46,
+            96,
+            8,
+            10944,
+            151552,
+            131072,
+            n_routed_experts=128,
+            n_shared_experts=1,
+            num_experts_per_tok=8,
+            moe_intermediate_size=1408,
+            first_k_dense_replace=1,
+            partial_rotary_factor=0.5,
+        ),
+        "minimax_m2": class_sizes(
+            3072, 62, 48, 8, 1536, 200064, 196608, head_dim=128, num_local_experts=256, num_experts_per_tok=8
+        ),
+        "llama4_text": class_sizes(
+            5120,
+            48,
+            40,
+            8,
+            8192,
+            202048,
+            131072,
+            head_dim=128,
+            num_local_experts=16,
+            num_experts_per_tok=1,
+            attention_chunk_size=8192,
+            interleave_moe_layer_step=1,
+            intermediate_size_mlp=16384,
+        ),
+        "hunyuan_v1_moe": class_sizes(4096, 32, 32, 32, 11008, 290943, 2048, num_experts=1, moe_topk=1),
+        "dots1": class_sizes(4608, 62, 32, 32, 10944, 152064, 2048, moe_intermediate_size=1408),
+        "afmoe": class_sizes(
+            2048,
+            32,
+            16,
+            16,
+            6144,
+            200192,
+            16384,
+            head_dim=128,
+            num_experts=64,
+            num_shared_experts=2,
+            num_experts_per_tok=6,
+            moe_intermediate_size=1408,
+            num_dense_layers=1,
+            sliding_window=1024,
+            global_attn_every_n_layers=4,
+        ),
+        "exaone_moe": class_sizes(
+            4096,
+            32,
+            32,
+            32,
+            16384,
+            102400,
+            2048,
+            num_experts=64,
+            num_shared_experts=1,
+            num_experts_per_tok=8,
+            moe_intermediate_size=1024,
+            first_k_dense_replace=1,
+            sliding_window=4096,
+            sliding_window_pattern=4,
+        ),
+        "cohere2_moe": class_sizes(
+            8192,
+            40,
+            64,
+            64,
+            22528,
+            256000,
+            8192,
+            head_dim=128,
+            num_experts=8,
+            num_experts_per_tok=2,
+            sliding_window=4096,
+            tie_word_embeddings=True,
+            sliding_window_pattern=4,
+        ),
+        "hy_v3": class_sizes(
+            4096,
+            80,
+            64,
+            8,
+            13312,
+            120832,
+            131072,
+            head_dim=128,
+            num_experts=192,
+            num_shared_experts=1,
+            num_experts_per_tok=8,
+        ),
+        "mimo_v2_flash": class_sizes(
+            4096,
+            48,
+            64,
+            4,
+            16384,
+            152576,
+            131072,
+            n_routed_experts=256,
+            num_experts_per_tok=8,
+            moe_intermediate_size=2048,
+            head_dim=192,
+            v_head_dim=128,
+        ),
+        "step3_text": {
+            "hidden_size": 7168,
+            "num_hidden_layers": 61,
+            "num_attention_heads": 64,
+            "intermediate_size": 18432,
+            "vocab_size": 128815,
+            "head_dim": 256,
+            "moe_num_experts": 48,
+            "moe_intermediate_size": 5120,
+        },
+        "step3p5": {
+            "hidden_size": 5120,
+            "num_hidden_layers": 48,
+            "num_attention_heads": 40,
+            "num_key_value_heads": 8,
+            "intermediate_size": 13312,
+            "vocab_size": 65536,
+            "moe_num_experts": 16,
+            "moe_top_k": 4,
+            "moe_intermediate_size": 10240,
+        },
+        **LATENT_DEFAULTS,
     }
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from planner.core.cache_layer import AttentionCache, Cache, StateCache
 from planner.core.layout import Layout
 from planner.core.model import Model
-from planner.core.modules import Linear, Split
+from planner.core.modules import Experts, Linear, Split
 from planner.core.terms import Reason
 from planner.core.weight_bytes import padded_vocabulary
 
@@ -21,6 +21,7 @@ def weight_refusals(model: Model, layout: Layout) -> tuple[Reason, ...]:
         _pipeline_refusal,
         _borrowed_keys_refusal,
         _kv_heads_refusal,
+        _experts_refusal,
         _states_refusal,
         _dimension_refusal,
     )
@@ -86,15 +87,39 @@ def _kv_heads_refusal(model: Model, layout: Layout) -> Reason | None:
     counts = dict.fromkeys(
         (model.num_kv_heads, *(cache.kv_heads for cache in _caches(model) if isinstance(cache, AttentionCache)))
     )
-    kv_heads = next((count for count in counts if count % tp and tp % count), None)
+    repeats = model.decoder.repeats_kv_heads
+    kv_heads = next((count for count in counts if count % tp and (tp % count or not repeats)), None)
     if kv_heads is None:
         return None
+    how = "neither be split over nor repeated on" if repeats else "not be split over"
+    remedy = f"choose a tensor-parallel size that divides {kv_heads}"
     return Reason(
         rule="kvheads_tp",
         field="tensor_parallel_size",
-        message=f"{kv_heads} KV heads can neither be split over nor repeated on {tp} ranks evenly.",
-        remedy=f"choose a tensor-parallel size that divides {kv_heads} or is a multiple of it",
+        message=f"{kv_heads} KV heads can {how} {tp} ranks evenly.",
+        remedy=f"{remedy} or is a multiple of it" if repeats else remedy,
     )
+
+
+def _experts_refusal(model: Model, layout: Layout) -> Reason | None:
+    """Some classes look for a layer with experts on each pipeline stage and give up without one.
+
+    Source: vLLM `models.glm4_moe`, `models.qwen3_moe`, `models.step3p5` and others (0.32).
+    """
+    if not model.decoder.experts_on_every_stage:
+        return None
+    start = 0
+    for stage, length in enumerate(layout.layers_per_stage):
+        held = {id(layer): layer for layer in model.layers[start : start + length]}.values()
+        if not any(isinstance(module, Experts) for layer in held for module in layer.modules):
+            return Reason(
+                rule="pp_unsupported",
+                field="pipeline_parallel_size",
+                message=f"pipeline stage {stage} would hold no layer with experts, which vLLM refuses here.",
+                remedy="use fewer pipeline stages, so that each holds a layer with experts",
+            )
+        start += length
+    return None
 
 
 def _states_refusal(model: Model, layout: Layout) -> Reason | None:

@@ -7,6 +7,7 @@ from planner.core.cache_layer import Cache
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Decoder, Ends, Layer
 from planner.core.grouped_attention import Heads
+from planner.core.model_scope import unknown
 from planner.core.modules import Module, Table, norm
 from planner.core.rope import Rope
 
@@ -61,8 +62,13 @@ def assemble(
     ropes: Iterable[Rope] = (),
     everywhere: bool = False,
     supports_pp: bool = True,
+    ties: bool = True,
+    experts_on_every_stage: bool = False,
 ) -> Decoder:
-    """Return the decoder; `width` is that of its dense MLP, or of its experts. `everywhere` is of both ends."""
+    """Return the decoder; `width` is that of its dense MLP, or of its experts. `everywhere` is of both ends.
+
+    `ties` is False for a class of vLLM that never ties its head to the embedding, whatever the config says.
+    """
     return Decoder(
         hidden_size=keys.required_size("hidden_size"),
         intermediate_size=width,
@@ -71,11 +77,12 @@ def assemble(
         num_kv_heads=heads.kv,
         head_dim=heads.size,
         layers=tuple(layers),
-        ends=ends or plain_ends(keys),
+        ends=ends or plain_ends(keys, tied=None if ties else False),
         ropes=tuple(dict.fromkeys(ropes)),
-        tie_word_embeddings=keys.flag("tie_word_embeddings"),
+        tie_word_embeddings=ties and keys.flag("tie_word_embeddings"),
         both_ends_everywhere=everywhere,
         supports_pp=supports_pp,
+        experts_on_every_stage=experts_on_every_stage,
     )
 
 
@@ -91,3 +98,9 @@ def model_window(keys: ConfigKeys) -> int | None:
     ):
         return None
     return None if keys.value("sliding_window") == 0 else keys.size("sliding_window")
+
+
+def require_untied(keys: ConfigKeys) -> None:
+    """Raise Unknown for a tied head where vLLM's class would build the embedding twice and tie nothing."""
+    if keys.flag("tie_word_embeddings"):
+        raise unknown("tie_word_embeddings", "a tied head is not planned yet for this family.")

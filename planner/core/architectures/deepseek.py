@@ -1,7 +1,7 @@
 """DeepSeek V2, V3 and their kin: latent attention, and experts beside shared ones after the first dense layers."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from types import MappingProxyType
 
 from planner.core.architectures.assembly import assemble, layer_norms, layer_of
@@ -42,13 +42,26 @@ def build_deepseek_v1(keys: ConfigKeys) -> Decoder:
         width=keys.required_size("intermediate_size"),
         heads=heads,
         ropes=(read_rope(keys, head_dim=heads.size),),
+        ties=False,
     )
 
 
-def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bias: bool) -> Decoder:
+def build_glm_lite(keys: ConfigKeys) -> Decoder:
+    """Return a GLM-4.7 Flash; source: vLLM `models.glm4_moe_lite`."""
+    decoder = latent_mixture(keys, router_dtype=FLOAT32, chooses_by_bias=True)
+    return replace(decoder, experts_on_every_stage=True)
+
+
+def build_axk1(keys: ConfigKeys) -> Decoder:
+    """Return an A.X K1, which has a norm after its MLP too; source: vLLM `models.AXK1`."""
+    chooses_by_bias = (keys.text("topk_method") or "noaux_tc") == "noaux_tc"
+    return latent_mixture(keys, router_dtype=None, chooses_by_bias=chooses_by_bias, norms=3)
+
+
+def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bias: bool, norms: int = 2) -> Decoder:
     """Return a decoder of DeepSeek's layout."""
     latent = read_latent(keys)
-    shared = (*latent_attention(latent), layer_norms(latent.hidden))
+    shared = (*latent_attention(latent), layer_norms(latent.hidden, norms))
     sparse_mlp = _sparse(deepseek_experts(keys), router_dtype=router_dtype, chooses_by_bias=chooses_by_bias)
     dense, sparse = (layer_of((*shared, *mlp), latent.cache()) for mlp in (tuple(_dense(keys)), tuple(sparse_mlp)))
     return assemble(
@@ -57,6 +70,7 @@ def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bia
         width=keys.required_size("intermediate_size"),
         heads=Heads(hidden=latent.hidden, queries=latent.heads, kv=1, size=latent.kv_rank + latent.rope),
         ropes=(read_rope(keys, head_dim=latent.rope),),
+        ties=False,
     )
 
 
@@ -83,15 +97,13 @@ def _sparse(mixture: Mixture, *, router_dtype: str | None, chooses_by_bias: bool
     yield routed(mixture)
 
 
-_GLM_LITE = partial(latent_mixture, router_dtype=FLOAT32, chooses_by_bias=True)
-
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
         "DeepseekForCausalLM": Architecture(model_type="deepseek", build=build_deepseek_v1),
         "DeepseekV2ForCausalLM": Architecture(model_type="deepseek_v2", build=build_deepseek),
         "DeepseekV3ForCausalLM": Architecture(model_type="deepseek_v3", build=build_deepseek),
-        "Glm4MoeLiteForCausalLM": Architecture(model_type="glm4_moe_lite", build=_GLM_LITE, first="0.15"),
+        "Glm4MoeLiteForCausalLM": Architecture(model_type="glm4_moe_lite", build=build_glm_lite, first="0.15"),
         "MistralLarge3ForCausalLM": Architecture(model_type="mistral4", build=build_deepseek, first="0.12"),
-        "AXK1ForCausalLM": Architecture(model_type="axk1", build=build_deepseek, first="0.17"),
+        "AXK1ForCausalLM": Architecture(model_type="axk1", build=build_axk1, first="0.17"),
     }
 )

@@ -27,15 +27,17 @@ def build_gpt_oss(keys: ConfigKeys) -> Decoder:
     windowed, full = (
         layer_of(modules, heads.cache(window=window, has_sinks=True)) for window in (keys.size("sliding_window"), None)
     )
-    return assemble(
+    decoder = assemble(
         keys,
         (full if place % 2 else windowed for place in range(keys.required_size("num_hidden_layers"))),
         width=mixture.width,
         heads=heads,
-        ends=plain_ends(keys, embedding="embedding"),
+        ends=plain_ends(keys, embedding="embedding", tied=False),
         ropes=(replace(read_rope(keys, head_dim=heads.size), dtype=FLOAT32),),
         everywhere=True,
+        ties=False,
     )
+    return replace(decoder, repeats_kv_heads=False)
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(

@@ -32,6 +32,7 @@ def build_minimax_m2(keys: ConfigKeys) -> Decoder:
         width=mixture.width,
         heads=heads,
         ropes=(read_rope(keys, head_dim=heads.size, rotary_dim=keys.size("rotary_dim")),),
+        ties=False,
     )
 
 

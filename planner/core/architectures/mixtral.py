@@ -32,7 +32,7 @@ def build_phimoe(keys: ConfigKeys) -> Decoder:
     """Return a Phi mixture: biases in attention and head, norms with one; source: vLLM `models.phimoe`."""
     heads, mixture = read_heads(keys), _local_mixture(keys)
     modules = (*attention(heads, qkv_bias=True, o_bias=True), *_experts(mixture))
-    ends = plain_ends(keys, norm_vectors=2, head_bias=True)
+    ends = plain_ends(keys, norm_vectors=2, head_bias=True, tied=False)
     return _uniform(keys, heads, mixture, modules, norm_vectors=2, ends=ends)
 
 
@@ -42,7 +42,8 @@ def build_olmoe(keys: ConfigKeys) -> Decoder:
         read_heads(keys), size=keys.required_size("hidden_size") // keys.required_size("num_attention_heads")
     )
     mixture = read_mixture(keys, width="intermediate_size")
-    return _uniform(keys, heads, mixture, (*attention(heads), *whole_norms(heads), router(mixture), routed(mixture)))
+    modules = (*attention(heads), *whole_norms(heads), router(mixture), routed(mixture))
+    return _uniform(keys, heads, mixture, modules, ends=plain_ends(keys, tied=False))
 
 
 def build_granitemoe(keys: ConfigKeys) -> Decoder:
@@ -75,7 +76,7 @@ def build_dbrx(keys: ConfigKeys) -> Decoder:
         router(mixture, name="ffn.router.layer"),
         replace(routed(mixture), name="ffn"),
     )
-    ends = plain_ends(keys, embedding="wte")
+    ends = plain_ends(keys, embedding="wte", tied=False)
     return replace(_uniform(keys, heads, mixture, modules, ends=ends), layer_prefix="transformer.blocks")
 
 
@@ -117,6 +118,7 @@ def _uniform(
         width=mixture.width,
         heads=heads,
         ends=ends or plain_ends(keys),
+        ties=ends is None,
         ropes=(read_rope(keys, head_dim=heads.size),),
         everywhere=True,
     )

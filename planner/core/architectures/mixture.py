@@ -102,10 +102,10 @@ def selection_bias(
     return Tensor(name=name, elements=count, dtype=dtype)
 
 
-def shared_experts(mixture: Mixture, *, name: str = "mlp.shared_experts") -> Iterator[Module]:
+def shared_experts(mixture: Mixture, *, name: str = "mlp.shared_experts", bias: bool = False) -> Iterator[Module]:
     """Return the experts that every token takes, as one MLP."""
     if mixture.shared_width:
-        yield from gated_mlp(name, mixture.hidden_size, mixture.shared_width)
+        yield from gated_mlp(name, mixture.hidden_size, mixture.shared_width, bias=bias)
 
 
 def sparse_layers(keys: ConfigKeys, layers: int) -> tuple[bool, ...]:

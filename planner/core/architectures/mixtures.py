@@ -3,7 +3,19 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from planner.core.architectures import deepseek, glm_moe, gpt_oss, llama4, minimax, mixtral, qwen_moe
+from planner.core.architectures import (
+    bailing,
+    deepseek,
+    glm_moe,
+    gpt_oss,
+    llama4,
+    mimo,
+    minimax,
+    mixtral,
+    qwen_moe,
+    step,
+    windowed_moe,
+)
 from planner.core.decoder import Architecture
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
@@ -15,5 +27,9 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         **glm_moe.ARCHITECTURES,
         **minimax.ARCHITECTURES,
         **deepseek.ARCHITECTURES,
+        **bailing.ARCHITECTURES,
+        **windowed_moe.ARCHITECTURES,
+        **mimo.ARCHITECTURES,
+        **step.ARCHITECTURES,
     }
 )

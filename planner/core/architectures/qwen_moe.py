@@ -30,6 +30,7 @@ def build_qwen_moe(keys: ConfigKeys, *, normalises: bool, bias: str) -> Decoder:
         heads=heads,
         ropes=(read_rope(keys, head_dim=heads.size),),
         everywhere=True,
+        experts_on_every_stage=normalises,
     )
 
 
@@ -58,7 +59,9 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
             model_type="qwen2_moe", build=partial(build_qwen_moe, normalises=False, bias="qkv_bias")
         ),
         "Qwen3MoeForCausalLM": Architecture(
-            model_type="qwen3_moe", build=partial(build_qwen_moe, normalises=True, bias="attention_bias")
+            model_type="qwen3_moe",
+            build=partial(build_qwen_moe, normalises=True, bias="attention_bias"),
+            names={"num_experts": "num_local_experts"},
         ),
     }
 )
