@@ -127,6 +127,6 @@ def test_the_estimated_length_is_the_longest_that_boots(stage, length):
 @given(stages)
 def test_blocks_never_outgrow_the_bytes(stage):
     answer = plan(stage)
-    per_block = stage.bytes_per_token * 16
+    per_block = 16 * stage.layers * stage.kv_heads * 2 * stage.head_dim * stage.element_bytes
     held = answer.num_gpu_blocks * per_block
     assert held <= max(0, stage.available_bytes) < held + per_block

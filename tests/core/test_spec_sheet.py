@@ -1,5 +1,7 @@
 """A model's sheet and where it fits: expected figures are published ones or sums shown here."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner.core.fits_on import fits_on
@@ -53,10 +55,34 @@ def test_a_count_that_heads_do_not_divide_by_is_refused_with_the_reason():
 
 
 def test_what_cannot_be_planned_is_a_cell_that_says_so():
-    (row,) = fits_on(ask(TINY, quantization="awq"), [H100], counts=(1,))
+    (row,) = fits_on(ask(TINY), [replace(H100, device_type="rocm")], counts=(1,))
     assert (row[0].verdict, row[0].requests) == ("unknown", 0)
     assert row[0].reason
 
 
 def test_shares_read_as_percent():
     assert share_in_words(0.756) == "75.6%"
+
+
+def test_layers_of_several_kinds_are_counted():
+    # Gemma 3 1B: of 26 layers every sixth keeps all tokens, 4 of them; the others a window of 512.
+    config = {
+        "architectures": ["Gemma3ForCausalLM"],
+        "model_type": "gemma3_text",
+        "hidden_size": 1152,
+        "intermediate_size": 6912,
+        "num_hidden_layers": 26,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "head_dim": 256,
+        "sliding_window": 512,
+        "sliding_window_pattern": 6,
+        "vocab_size": 262144,
+        "max_position_embeddings": 32768,
+        "torch_dtype": "bfloat16",
+    }
+    found = sheet(config)
+    assert found.attention_kind == "22 x window of 512 tokens, multi-query (MQA), 4 x multi-query (MQA)"
+    # A token costs 4 layers x 2 x 256 x 2 B; a full request also 22 windows of 512 tokens.
+    assert found.kv_bytes_per_token == 4 * 1024
+    assert found.bytes_per_full_request == 32768 * 4 * 1024 + 512 * 22 * 1024

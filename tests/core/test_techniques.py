@@ -132,7 +132,7 @@ def test_an_fp8_cache_holds_what_a_plan_with_the_flag_holds():
     mix = (RequestClass(name="chat", prompt_tokens=1500, output_tokens=400),)
     plain = ask(LLAMA_3_70B, H100, gpu_count=4, tensor_parallel_size=4, requests=mix)
     flagged = replace(plain, args=replace(plain.args, kv_cache_dtype="fp8"))
-    small = mix_capacity(mix, estimate(flagged).kv_cache).pool
+    small = mix_capacity(mix, estimate(flagged).kv_cache.pool)
     assert figure(named(techniques(plain, estimate(plain)), "fp8"), "requests at once").after == small.requests_at_once
 
 
