@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from planner.core.cache_plan import CacheGroup
 from planner.core.capacity import Capacity
 from planner.core.engine import ResolvedArgs
 from planner.core.slack import Slack
@@ -22,7 +23,7 @@ def ref(name: str) -> Schema:
 
 def document_components() -> dict[str, Schema]:
     """Return the components that `Document` is made of, itself among them."""
-    _, parts = msgspec.json.schema_components((Capacity, ResolvedArgs, Slack, Reason, Term), ref_template=_REFERENCE)
+    _, parts = msgspec.json.schema_components((CacheGroup, Capacity, ResolvedArgs, Slack, Reason, Term), ref_template=_REFERENCE)
     term, engine = parts["Term"], parts.pop("ResolvedArgs")
     _add(term, exact={"type": "boolean"})
     _add(engine, version=_TEXT, assumed_newest={"type": "boolean"})
@@ -64,13 +65,16 @@ _KV_CACHE = _object(
     **dict.fromkeys(
         (
             *("available_bytes", "low_bytes", "high_bytes", "bytes_per_token", "bytes_per_token_per_rank"),
+            *("bytes_per_block", "blocks_per_request"),
             *("block_size", "num_gpu_blocks", "low_blocks", "high_blocks", "tokens", "low_tokens", "high_tokens"),
             *("max_model_len", "binding_rank"),
         ),
         _WHOLE,
     ),
+    groups=_list(ref("CacheGroup")),
     max_concurrency=_NUMBER,
     formula=_TEXT,
+    why=_TEXT,
 )
 _CHANGE = _object(
     flag=_TEXT,

@@ -1,6 +1,5 @@
 """The KV cache of one deployment: what its layers keep, how vLLM groups it, and what each term of bytes buys."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from planner.core.hardware import Gpu
 from planner.core.kv_cache import KvCachePlan, kv_cache_plan
 from planner.core.kv_groups import KvGroups, kv_groups
 from planner.core.kv_layers import kv_layers
-from planner.core.kv_spec import KvSpec, RequestBounds, SpecKind
+from planner.core.kv_spec import KvSpec, RequestBounds, SpecKind, counted
 from planner.core.kv_table import Group
 from planner.core.layout import Layout
 from planner.core.model import Model
@@ -75,21 +74,21 @@ class CacheDesign:
 
     def bytes_per_token(self, stage: int) -> int:
         """Return what one more token costs a rank of a stage: the layers that keep every token."""
-        return round(sum(count * token_bytes(spec) for spec, count in Counter(self.groups.cached[stage]).items()))
+        return round(sum(count * token_bytes(spec) for spec, count in counted(self.groups.cached[stage])))
 
     def replica_bytes_per_token(self) -> int:
         """Return what one more token costs a replica, its copies on several ranks counted once."""
-        return round(sum(count * token_bytes(spec) * self._shards(spec) for spec, count in self._specs().items()))
+        return round(sum(count * token_bytes(spec) * self._shards(spec) for spec, count in self._specs()))
 
     def replica_bytes_per_request(self, max_model_len: int) -> int:
         """Return what a request of this length holds over a replica, padding and windows included."""
         return sum(
             count * spec.blocks_per_request(max_model_len, self.bounds) * spec.page_bytes * self._shards(spec)
-            for spec, count in self._specs().items()
+            for spec, count in self._specs()
         )
 
-    def _specs(self) -> Counter[KvSpec]:
-        return Counter(spec for stage in self.groups.cached for spec in stage)
+    def _specs(self) -> tuple[tuple[KvSpec, int], ...]:
+        return counted(spec for stage in self.groups.cached for spec in stage)
 
     def _shards(self, spec: KvSpec) -> int:
         """Ranks that hold something of their own: KV heads are repeated where there are fewer than ranks."""

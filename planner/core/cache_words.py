@@ -1,10 +1,9 @@
 """How the blocks of a cache come about, in words: the formula with its numbers, and why two figures differ."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from planner.core.kv_cache import KvCachePlan
-from planner.core.kv_spec import KvSpec, SpecKind
+from planner.core.kv_spec import KvSpec, RequestBounds, SpecKind, counted
 from planner.core.kv_table import Group
 
 
@@ -13,8 +12,26 @@ def block_formula(available_bytes: int, groups: Sequence[Group], plan: KvCachePl
     widest = max(groups, key=lambda group: group.stage_bytes, default=None)
     if widest is None or not plan.bytes_per_block:
         return "no layer keeps a cache"
-    pages = " + ".join(f"{count} layers x {page_words(spec)}" for spec, count in Counter(widest.specs).items())
+    pages = " + ".join(f"{count} layers x {page_words(spec)}" for spec, count in counted(widest.specs))
     return f"floor({available_bytes:,} B / ({pages}))"
+
+
+def why_they_differ(groups: Sequence[Group], plan: KvCachePlan, bounds: RequestBounds) -> str:
+    """Return why the cache's size in tokens is not its bytes over the bytes of a token; "" where it simply is."""
+    if len(groups) == 1 and groups[0].spec.is_full:
+        return ""
+    kept = [(group, group.blocks_per_request(plan.max_model_len, bounds)) for group in groups]
+    growing = sum(blocks for group, blocks in kept if group.spec.is_full)
+    fixed = plan.blocks_per_request - growing
+    texts = [f"a request of {plan.max_model_len:,} tokens takes {plan.blocks_per_request:,} blocks"]
+    if fixed:
+        texts[0] += f", {fixed:,} of them for windows or states, which do not grow with it"
+    padding, layers = sum(group.padding for group in groups), sum(len(group.layers) for group in groups)
+    if padding:
+        texts.append(f"{padding} of the {layers + padding} places in {len(groups)} groups are padding")
+    return (
+        f"{'; '.join(texts)}. The cache's tokens are counted in such requests: another max_model_len, another figure."
+    )
 
 
 def page_words(spec: KvSpec) -> str:

@@ -133,6 +133,9 @@ def _kv_cache(cache: KvCache) -> Document:
         "high_bytes": cache.available.high_bytes,
         "bytes_per_token": cache.bytes_per_token,
         "bytes_per_token_per_rank": cache.bytes_per_token_per_rank,
+        "bytes_per_block": cache.bytes_per_block,
+        "blocks_per_request": cache.blocks_per_request,
+        "groups": [asdict(group) for group in cache.groups],
         "block_size": cache.block_size,
         "num_gpu_blocks": cache.num_gpu_blocks,
         "low_blocks": cache.low_blocks,
@@ -144,6 +147,7 @@ def _kv_cache(cache: KvCache) -> Document:
         "max_model_len": cache.max_model_len,
         "binding_rank": cache.binding_rank,
         "formula": cache.formula,
+        "why": cache.why,
     }
 
 

@@ -4,17 +4,18 @@ from dataclasses import dataclass
 
 from planner.core.budget import RankBudget, StageBudget, rank_budget, stage_budget
 from planner.core.cache_plan import CacheDesign, CacheGroup, cache_design
-from planner.core.cache_words import block_formula
+from planner.core.cache_words import block_formula, why_they_differ
 from planner.core.calibration import Fit, Situation
 from planner.core.capacity import Capacity, GroupCost, Pool, RequestClass, requests_at_once
 from planner.core.capacity_report import capacity_of
 from planner.core.defaults import resolve
 from planner.core.drafter import Drafter, Target, drafter_of
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
+from planner.core.free_memory import free_memory
 from planner.core.hardware import Gpu
 from planner.core.kv_cache import KvCachePlan
 from planner.core.layout import Layout
-from planner.core.memory_rules import free_memory_reason, memory_reasons
+from planner.core.memory_rules import memory_reasons, start_reasons
 from planner.core.model import Model
 from planner.core.rules import Case, broken_rules
 from planner.core.scope import require_in_scope, require_planned_device
@@ -46,7 +47,8 @@ class Question:
 class KvCache:
     """The cache of one replica: bytes of the rank that binds, blocks and tokens with the interval of the bytes.
 
-    `bytes_per_token` is what one more token costs; `costs` what a request takes of each group of layers.
+    `bytes_per_token` is what one more token costs; `costs` what a request takes of each group of layers; `why` says why
+    the two do not simply follow from each other, "" where they do.
     """
 
     available: Interval
@@ -67,6 +69,7 @@ class KvCache:
     max_model_len: int
     binding_rank: int
     formula: str
+    why: str = ""
 
     @property
     def pool(self) -> Pool:
@@ -199,10 +202,11 @@ def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings:
     situations = situations_of(question, resolved, layout)
     stages = tuple(stage_budget(situation, question.fit) for situation in situations)
     design = design_of(question, situations[-1])
-    plan = design.plan([stage.available.bytes for stage in stages])
-    kv_cache = _kv_cache(design, plan, layout, stages)
-    stopped = free_memory_reason(question.gpu, question.free_bytes, resolved, layout)
-    reasons = (*((stopped,) if stopped else ()), *memory_reasons(situations, stages, plan, question.free_bytes))
+    plan = design.plan([stage.available.bytes - resolved.frontend_bytes for stage in stages])
+    kv_cache = _kv_cache(design, plan, layout, stages, resolved.frontend_bytes)
+    free = free_memory(question.gpu, layout, question.facts, question.free_bytes)
+    stops = memory_reasons(situations, stages, plan, free, question.fit)
+    reasons = (*start_reasons(situations[0], free), *stops)
     hard = tuple(reason for reason in reasons if reason.level != "warn")
     soft = (*warnings, *(reason for reason in reasons if reason.level == "warn"), *_doubts(kv_cache, plan, hard))
     slacks = [slack for s, b in zip(situations, stages, strict=True) if (slack := runtime_slack(s, b))]
@@ -222,9 +226,11 @@ def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings:
     )
 
 
-def _kv_cache(design: CacheDesign, plan: KvCachePlan, layout: Layout, stages: tuple[StageBudget, ...]) -> KvCache:
-    low = design.plan([stage.available.low_bytes for stage in stages])
-    high = design.plan([stage.available.high_bytes for stage in stages])
+def _kv_cache(
+    design: CacheDesign, plan: KvCachePlan, layout: Layout, stages: tuple[StageBudget, ...], frontend_bytes: int
+) -> KvCache:
+    low = design.plan([stage.available.low_bytes - frontend_bytes for stage in stages])
+    high = design.plan([stage.available.high_bytes - frontend_bytes for stage in stages])
     available = stages[plan.binding_stage].available
     return KvCache(
         available=available,
@@ -245,6 +251,7 @@ def _kv_cache(design: CacheDesign, plan: KvCachePlan, layout: Layout, stages: tu
         max_model_len=plan.max_model_len,
         binding_rank=plan.binding_stage * layout.tensor_parallel_size,
         formula=block_formula(available.bytes, design.groups.stages[plan.binding_stage], plan),
+        why=why_they_differ(design.groups.groups, plan, design.bounds),
     )
 
 

@@ -1,12 +1,11 @@
 """vLLM's KV-cache planning: bytes -> blocks -> tokens and concurrency, version by version."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planner.core.engine import EngineFacts
 from planner.core.kv_groups import KvGroups
-from planner.core.kv_spec import KvSpec, RequestBounds
+from planner.core.kv_spec import KvSpec, RequestBounds, counted
 from planner.core.kv_table import Group
 from planner.core.units import cdiv
 
@@ -92,7 +91,7 @@ def kv_cache_plan(
     binding = min(caching, key=lambda stage: counts[stage])
     per_request = groups.blocks_per_request(length, bounds)
     concurrency = _concurrency(groups, counts[binding], length, bounds, facts)
-    refusal = _refusal(checked, length, auto=auto_max_model_len)
+    refusal = _unfitted(checks) if auto_max_model_len else _refusal(checked, length)
     return KvCachePlan(
         block_size=min(group.spec.block_size for group in groups.groups),
         max_model_len=length,
@@ -178,10 +177,8 @@ def _needed(
 
 
 def _by_layer(specs: Sequence[KvSpec], bounds: RequestBounds) -> Callable[[int], int]:
-    pages = Counter(specs)
-    return lambda length: sum(
-        count * spec.blocks_per_request(length, bounds) * spec.page_bytes for spec, count in pages.items()
-    )
+    pages = [(spec, count * spec.page_bytes) for spec, count in counted(specs)]
+    return lambda length: sum(size * spec.blocks_per_request(length, bounds) for spec, size in pages)
 
 
 def _fitted(checks: Sequence[_Check], max_model_len: int) -> int:
@@ -217,10 +214,12 @@ def _tokens(
     return num_blocks // len(groups.groups) * smallest * bounds.context_parallel
 
 
-def _refusal(checked: _Check, length: int, *, auto: bool) -> str:
+def _unfitted(checks: Sequence[_Check]) -> str:
     """vLLM fits the length before it checks the memory, so `auto` never hears that there is none."""
-    if auto:
-        return "" if checked.fits(1) else "autofit_fail"
+    return "" if all(check.fits(1) for check in checks) else "autofit_fail"
+
+
+def _refusal(checked: _Check, length: int) -> str:
     if checked.checked_bytes <= 0:
         return "no_kv_memory"
     return "" if checked.fits(length) else "kv_one_request"

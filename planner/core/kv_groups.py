@@ -9,7 +9,7 @@ from planner.core.errors import BadInput
 from planner.core.kv_merge import can_merge, is_one_type
 from planner.core.kv_packing import packed_groups, tuple_block_bytes
 from planner.core.kv_pages import UnequalPages, full_allocation, promoted, with_equal_pages
-from planner.core.kv_spec import KvSpec, RequestBounds
+from planner.core.kv_spec import KvSpec, RequestBounds, counted, distinct
 from planner.core.kv_table import Group, of_one_spec, of_one_type
 from planner.core.units import cdiv, round_up
 
@@ -137,9 +137,10 @@ def group_size(counts: Sequence[int], facts: EngineFacts) -> int:
 
 
 def _buckets(specs: Sequence[KvSpec], facts: EngineFacts) -> list[list[int]]:
-    equal: dict[KvSpec, list[int]] = {}
+    equal: dict[KvSpec, list[int]] = {spec: [] for spec in distinct(specs)}
+    by_identity = {id(spec): equal[spec] for spec, _ in counted(specs)}
     for layer, spec in enumerate(specs):
-        equal.setdefault(spec, []).append(layer)
+        by_identity[id(spec)].append(layer)
     if not facts.kv_merges_before_grouping:
         return list(equal.values())
     buckets: list[tuple[list[KvSpec], list[int]]] = []

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.core.kv_spec import KvSpec, SpecKind
+from planner.core.kv_spec import KvSpec, SpecKind, distinct
 
 MERGING_KINDS = frozenset({SpecKind.FULL, SpecKind.SINK_FULL, SpecKind.RSWA})
 
@@ -13,7 +13,7 @@ def can_merge(specs: Sequence[KvSpec]) -> bool:
 
     Full attention may differ in the window that promoted layers remember, as long as there is one at most.
     """
-    different = list(dict.fromkeys(specs))
+    different = distinct(specs)
     if len(different) == 1:
         return True
     if different[0].kind is SpecKind.SLIDING_WINDOW_MLA:
@@ -31,6 +31,18 @@ def _full_merge(specs: Sequence[KvSpec]) -> bool:
     windows = {spec.sliding_window for spec in specs} - {None}
     chunks = {spec.attention_chunk_size for spec in specs} - {None}
     return len(plain) == 1 and len(windows) + len(chunks) <= 1
+
+
+def cannot_remember(specs: Sequence[KvSpec]) -> bool:
+    """Return whether vLLM stops at these layers: one spec of full attention remembers one window or chunk, not two.
+
+    Source: vLLM `FullAttentionSpec.merge_window_sizes`.
+    """
+    if specs[0].kind is SpecKind.RSWA or any(spec.kind not in MERGING_KINDS for spec in specs):
+        return False
+    windows = {spec.sliding_window for spec in specs} - {None}
+    chunks = {spec.attention_chunk_size for spec in specs} - {None}
+    return len(windows) > 1 or len(chunks) > 1
 
 
 def _window_mla_identity(spec: KvSpec) -> tuple[object, ...]:
@@ -54,7 +66,7 @@ def is_one_type(specs: Sequence[KvSpec], *, states_by_page: bool = True) -> bool
     Their pages may differ, those of states only where `states_by_page` is off (before 0.29). Source: vLLM
     `UniformTypeKVCacheSpecs.is_uniform_type`.
     """
-    different = list(dict.fromkeys(specs))
+    different = distinct(specs)
     if len({spec.block_size for spec in different}) > 1 or len({spec.dcp_sharded for spec in different}) > 1:
         return False
     first = different[0]

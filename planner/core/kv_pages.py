@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from planner.core.engine import EngineFacts
 from planner.core.errors import BadInput
-from planner.core.kv_merge import can_merge, is_one_type
-from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind
+from planner.core.kv_merge import can_merge, cannot_remember, is_one_type
+from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind, counted, distinct
 
 ATTENTION_WITHOUT_LATENT = frozenset(SpecKind) - {SpecKind.MLA, SpecKind.MAMBA, SpecKind.CIRCULAR}
 
@@ -20,9 +20,10 @@ def with_equal_pages(specs: Sequence[KvSpec], facts: EngineFacts) -> tuple[KvSpe
 
     Source: vLLM `unify_kv_cache_spec_page_size` (0.12 on; before, unequal pages were not supported).
     """
-    largest = max(spec.page_bytes for spec in specs)
-    made = {spec: _with_page(spec, largest, facts) for spec in dict.fromkeys(specs)}
-    return tuple(made[spec] for spec in specs)
+    largest = max(spec.page_bytes for spec in distinct(specs))
+    made = {spec: _with_page(spec, largest, facts) for spec in distinct(specs)}
+    by_identity = {id(spec): made[spec] for spec, _ in counted(specs)}
+    return tuple(by_identity[id(spec)] for spec in specs)
 
 
 def _with_page(spec: KvSpec, page_bytes: int, facts: EngineFacts) -> KvSpec:
@@ -60,7 +61,9 @@ def _promotions(specs: Sequence[KvSpec], facts: EngineFacts) -> dict[KvSpec, KvS
     block_size = full_blocks.pop() if len(full_blocks) == 1 else None
     has_full = any(spec.is_full for spec in specs)
     made = {spec: _promoted(spec, block_size, facts) if has_full else spec for spec in dict.fromkeys(specs)}
-    if not (can_merge(list(made.values())) or is_one_type(list(made.values()), states_by_page=facts.kv_states_by_page)):
+    new = list(made.values())
+    one_type = can_merge(new) or is_one_type(new, states_by_page=facts.kv_states_by_page)
+    if cannot_remember(new) or not one_type:
         raise BadInput(
             field="disable_hybrid_kv_cache_manager",
             message="without the hybrid manager vLLM cannot bring this model's layers to one type of cache.",

@@ -1,9 +1,12 @@
 """What one layer keeps on one rank, in vLLM's terms: the size of a block, and how many blocks a request may hold."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from planner.core.errors import BadInput
 from planner.core.units import cdiv, round_up
 
 
@@ -111,6 +114,7 @@ class KvSpec:
             case SpecKind.CROSS:
                 return cdiv(bounds.encoder_tokens, self.block_size)
             case SpecKind.SLIDING_WINDOW | SpecKind.SLIDING_WINDOW_MLA:
+                self._require_whole_window(bounds)
                 held = (self.sliding_window or 0) - 1 + self.extra_retained_tokens + bounds.in_flight_tokens
                 return cdiv(min(held, max_model_len), self.block_size) + 1
             case SpecKind.CHUNKED_LOCAL:
@@ -119,6 +123,14 @@ class KvSpec:
             case _:
                 shards = bounds.context_parallel if self.dcp_sharded else 1
                 return cdiv(cdiv(max_model_len, shards), self.block_size)
+
+    def _require_whole_window(self, bounds: "RequestBounds") -> None:
+        if self.dcp_sharded and bounds.context_parallel > 1:
+            raise BadInput(
+                field="decode_context_parallel_size",
+                message="this model has layers with a sliding window, which vLLM does not share out over ranks.",
+                fix="leave out --decode-context-parallel-size",
+            )
 
     def _states_per_request(self, max_model_len: int) -> int:
         """The running state and those of drafted tokens; with "align" one more, with "all" one at each block's end."""
@@ -140,3 +152,18 @@ class RequestBounds:
     in_flight_tokens: int
     encoder_tokens: int = 0
     context_parallel: int = 1
+
+
+def counted(specs: Iterable[KvSpec]) -> tuple[tuple[KvSpec, int], ...]:
+    """Return the different specs with how often each comes, in order of appearance.
+
+    They are told apart by identity: the layers of a model share theirs, and hashing each would take longer.
+    """
+    held = list(specs)
+    counts = Counter(map(id, held))
+    return tuple((spec, counts[identity]) for identity, spec in {id(spec): spec for spec in held}.items())
+
+
+def distinct(specs: Iterable[KvSpec]) -> list[KvSpec]:
+    """Return the unequal specs among some, in order of appearance."""
+    return list(dict.fromkeys(spec for spec, _ in counted(specs)))

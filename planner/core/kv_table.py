@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from planner.core.kv_spec import KvSpec, RequestBounds
+from planner.core.kv_spec import KvSpec, RequestBounds, counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class Group:
     @property
     def stage_bytes(self) -> int:
         """Bytes that a block takes for the layers held here, each padded to its stride."""
-        return sum(spec.block_stride_bytes for spec in self.specs)
+        return sum(count * spec.block_stride_bytes for spec, count in counted(self.specs))
 
     def blocks_per_request(self, max_model_len: int, bounds: RequestBounds) -> int:
         """Return the most blocks that one request takes of this group."""
-        kinds = dict.fromkeys(self.specs) if self.uniform_type and self.specs else (self.spec,)
+        kinds = [spec for spec, _ in counted(self.specs)] if self.uniform_type and self.specs else [self.spec]
         return max(spec.blocks_per_request(max_model_len, bounds) for spec in kinds)
 
     def within(self, start: int, end: int) -> "Group":
