@@ -118,7 +118,6 @@ def _entry(row: Mapping[str, Any], sources: Mapping[str, str]) -> GpuEntry:
         fp8_flops=_flops(by_name.get("fp8_dense_tflops")),
         fp4_flops=_flops(by_name.get("fp4_dense_tflops")),
         nvlink_bytes_per_second=_rate(by_name.get("nvlink_gb_per_second")),
-        host_link_bytes_per_second=_rate(by_name.get("host_link_gb_per_second")),
         pcie=by_name["pcie"].value if "pcie" in by_name else "",
         aliases=tuple(row["aliases"]),
     )

@@ -129,7 +129,8 @@ def _parallel(question: Question, answer: Estimate) -> Iterator[_Candidate]:
 def _utilization(question: Question, answer: Estimate) -> Iterator[_Candidate]:
     now = answer.engine.gpu_memory_utilization
     if any(reason.rule == "free_memory" for reason in answer.reasons):
-        most = largest_utilization(question.gpu, free_at_start_bytes(question.gpu, answer.layout, question.free_bytes))
+        free = free_at_start_bytes(question.gpu, answer.layout, question.facts, question.free_bytes)
+        most = largest_utilization(question.gpu, free)
         yield _Candidate(flag="gpu_memory_utilization", value=most, note="what is free at start")
         return
     if answer.engine.kv_cache_memory_bytes is not None:

@@ -13,6 +13,7 @@ from planner.core.lora import lora_slots
 from planner.core.model import Model
 from planner.core.model_runner import mamba_cache_mode, model_runner, prefix_caching
 from planner.core.offload import offload_request
+from planner.core.older_engine import why_the_older_engine
 from planner.core.speculation import speculation_of
 from planner.core.traits import Traits
 from planner.core.units import ELEMENT_BYTES, GIB, gib
@@ -101,6 +102,8 @@ def resolve(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> 
         towers=tower_use(args),
         lora=lora_slots(args, dtype=dtype),
         offload=offload_request(args, facts.version),
+        frontend_bytes=int((args.number("mm_ipc_gpu_memory_gb") or 0) * GIB) if traits.multimodal else 0,
+        older_engine=why_the_older_engine(args, gpu, facts, traits, dtype),
     )
 
 

@@ -251,6 +251,8 @@ class ResolvedArgs:
     towers: TowerUse = EVERY_TOWER
     lora: LoraSlots | None = None
     offload: OffloadRequest | None = None
+    frontend_bytes: int = 0
+    older_engine: str = ""
     caches: CacheRequest = CacheRequest()
 
     @property

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 PCIE_LANE_BYTES_PER_SECOND = {"3.0": 985_000_000, "4.0": 1_969_000_000, "5.0": 3_938_000_000, "6.0": 7_563_000_000}
 USUAL_LANES = 16
+COHERENT_LINK_BYTES_PER_SECOND = 450_000_000_000  # NVLink-C2C to the Grace CPU, one of its two directions
+GRACE = ("gh200", "gb200", "gb300")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +13,7 @@ class Gpu:
     """A GPU type, or the CPU platform (`device_type` "cpu", whose total is the host's RAM).
 
     Types `rocm` and `hpu` are known of, and not planned. The total is a range where drivers differ:
-    `total_bytes` is its central value. Rates are peak, dense; those of links count both directions.
+    `total_bytes` is its central value. Rates are peak, dense; NVLink counts both directions.
     """
 
     slug: str
@@ -26,7 +28,6 @@ class Gpu:
     fp8_flops: float | None = None
     fp4_flops: float | None = None
     nvlink_bytes_per_second: int | None = None
-    host_link_bytes_per_second: int | None = None
     pcie: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -36,10 +37,15 @@ class Gpu:
         return self.device_type == "cpu"
 
     @property
+    def is_coherent_with_host(self) -> bool:
+        """Whether a Grace CPU's memory is next to it."""
+        return any(name in self.name.lower() for name in GRACE)
+
+    @property
     def host_bytes_per_second(self) -> int | None:
-        """What one direction of the link to the host carries at best: its own, or PCIe's, whose lanes are 16."""
-        if self.host_link_bytes_per_second is not None:
-            return self.host_link_bytes_per_second // 2
+        """What one direction of the link to the host carries at best: NVLink-C2C to a Grace CPU, else PCIe."""
+        if self.is_coherent_with_host:
+            return COHERENT_LINK_BYTES_PER_SECOND
         generation, _, lanes = self.pcie.partition(" x")
         lane = PCIE_LANE_BYTES_PER_SECOND.get(generation)
         return None if lane is None else lane * int(lanes or USUAL_LANES)

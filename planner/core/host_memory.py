@@ -172,5 +172,5 @@ def _sentence(situation: Situation, total: int, nodes: int, step: float | None, 
 
 
 def _link(situation: Situation) -> str:
-    pcie = situation.gpu.pcie
-    return f"PCIe {pcie}" if pcie and not situation.gpu.host_link_bytes_per_second else "its link to the host"
+    gpu = situation.gpu
+    return "NVLink-C2C" if gpu.is_coherent_with_host else f"PCIe {gpu.pcie}"

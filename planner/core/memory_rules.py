@@ -3,46 +3,74 @@
 import math
 from collections.abc import Sequence
 
+from planner.core.activation import sampler_binds
 from planner.core.budget import StageBudget
-from planner.core.calibration import Situation
-from planner.core.engine import ResolvedArgs
+from planner.core.engine import EngineFacts, Version
+from planner.core.fit import Fit
+from planner.core.free_memory import HELD_BY_OTHERS_BYTES, FreeMemory, free_memory
 from planner.core.hardware import Gpu
 from planner.core.kv_cache import KvCachePlan
 from planner.core.layout import Layout
+from planner.core.situation import Situation
 from planner.core.slack import held_before_start_bytes
 from planner.core.terms import Reason
 from planner.core.units import in_gib, in_words
 
 LARGEST_SENSIBLE_UTILIZATION = 0.97
+STATES_ARE_CHECKED = Version(0, 20)
 
 
-def free_at_start_bytes(gpu: Gpu, layout: Layout, free_bytes: int | None) -> int:
-    """Return the memory that vLLM finds free: what was said, less its own context when only an empty GPU is assumed."""
-    return gpu.total_bytes - held_before_start_bytes(layout) if free_bytes is None else free_bytes
+def free_at_start_bytes(gpu: Gpu, layout: Layout, facts: EngineFacts, free_bytes: int | None) -> int:
+    """Return the memory that vLLM is taken to find free."""
+    return free_memory(gpu, layout, facts, free_bytes).bytes
 
 
-def free_memory_reason(gpu: Gpu, free_bytes: int | None, resolved: ResolvedArgs, layout: Layout) -> Reason | None:
+def start_reasons(situation: Situation, free: FreeMemory) -> tuple[Reason, ...]:
+    """Return what the memory free at start makes of the boot: a refusal, or doubts."""
+    found = (_too_little_free(situation, free), _others_may_change(situation, free))
+    return tuple(reason for reason in found if reason is not None)
+
+
+def _too_little_free(situation: Situation, free: FreeMemory) -> Reason | None:
     """vLLM `v1.worker.utils.request_memory`: free memory at start below total x utilization is refused (0.9.2 on).
 
     The check runs even when kv_cache_memory_bytes is given. On the CPU platform only without a KV size.
     """
+    gpu, resolved = situation.gpu, situation.args
     asked = gpu.total_bytes * resolved.gpu_memory_utilization
-    if gpu.is_cpu:
-        free = gpu.total_bytes if free_bytes is None else free_bytes
-        if resolved.kv_cache_memory_bytes is not None or asked <= free:
-            return None
-        rule, remedy = "cpu_startup_mem", "lower --gpu-memory-utilization, or give --kv-cache-memory-bytes"
-    else:
-        free = free_at_start_bytes(gpu, layout, free_bytes)
-        if asked <= free:
-            return None
-        rule, remedy = "free_memory", _free_memory_remedy(gpu, free)
+    unchecked = resolved.kv_cache_memory_bytes is not None if gpu.is_cpu else not situation.facts.checks_free_memory
+    if unchecked or asked <= free.low_bytes:
+        return None
+    certain = asked > free.bytes
+    shown = free.bytes if certain else free.low_bytes
+    remedy = "lower --gpu-memory-utilization, or give --kv-cache-memory-bytes"
     return Reason(
-        rule=rule,
+        rule="cpu_startup_mem" if gpu.is_cpu else "free_memory",
         field="gpu_memory_utilization",
-        message=f"{in_gib(free)} of {in_gib(gpu.total_bytes)} are free at start, and {in_gib(asked)} are asked for.",
-        remedy=remedy,
-        level="does_not_fit",
+        message=(
+            f"{in_gib(shown)} of {in_gib(gpu.total_bytes)} {'are' if certain else 'may be'} free at start, "
+            f"and {in_gib(asked)} are asked for."
+        ),
+        remedy=remedy if gpu.is_cpu else _free_memory_remedy(gpu, shown),
+        level="does_not_fit" if certain else "warn",
+    )
+
+
+def _others_may_change(situation: Situation, free: FreeMemory) -> Reason | None:
+    """vLLM `Worker.determine_available_memory`: what others take is charged to it, what they free stops it."""
+    gpu = situation.gpu
+    held = free.others_bytes(gpu.total_bytes, held_before_start_bytes(situation.layout))
+    if gpu.is_cpu or not free.given or held < HELD_BY_OTHERS_BYTES:
+        return None
+    return Reason(
+        rule="free_changed",
+        field="free_gib",
+        message=(
+            f"others hold {in_gib(held)} of this GPU: what they take while vLLM measures is charged to its cache, "
+            "and what they free meanwhile stops it."
+        ),
+        remedy="start the engines one after another, each with a share that leaves room for the others",
+        level="warn",
     )
 
 
@@ -57,24 +85,56 @@ def _free_memory_remedy(gpu: Gpu, free: int) -> str:
 
 
 def memory_reasons(
-    situations: Sequence[Situation], stages: Sequence[StageBudget], plan: KvCachePlan, free_bytes: int | None
+    situations: Sequence[Situation], stages: Sequence[StageBudget], plan: KvCachePlan, free: FreeMemory, fit: Fit
 ) -> tuple[Reason, ...]:
     """Return why the boot stops, the earliest stage first; graph capture before 0.20 comes last and may only warn."""
     for situation, stage in zip(situations, stages, strict=True):
-        reason = _out_of_memory(situation, stage, free_bytes)
+        reason = _out_of_memory(situation, stage, free.bytes, fit)
         if reason is not None:
             return (reason,)
+    reserved = _frontend_takes_it_all(situations[0], stages)
+    if reserved is not None:
+        return (reserved,)
     if plan.refusal:
         return (_kv_reason(situations[plan.binding_stage], plan),)
+    fewer = _fewer_states_than_sequences(situations[0], plan)
+    if fewer is not None:
+        return (fewer,)
     graphs = (_graph_capture(situation, stage) for situation, stage in zip(situations, stages, strict=True))
     return tuple(reason for reason in graphs if reason is not None)[:1]
 
 
-def _out_of_memory(situation: Situation, stage: StageBudget, free_bytes: int | None) -> Reason | None:
+def _frontend_takes_it_all(situation: Situation, stages: Sequence[StageBudget]) -> Reason | None:
+    """vLLM `multimodal.gpu_ipc_memory.reserve_mm_ipc_gpu_memory`, since 0.25."""
+    reserve, least = situation.args.frontend_bytes, min(stage.available.bytes for stage in stages)
+    if not reserve or reserve < least:
+        return None
+    return Reason(
+        rule="mm_ipc_reserve",
+        field="mm_ipc_gpu_memory_gb",
+        message=f"{in_gib(reserve)} for decoding images leave nothing of the {in_gib(max(0, least))} for the KV cache.",
+        remedy="lower --mm-ipc-gpu-memory-gb, or raise --gpu-memory-utilization",
+        level="does_not_fit",
+    )
+
+
+def _fewer_states_than_sequences(situation: Situation, plan: KvCachePlan) -> Reason | None:
+    """vLLM `CompilationConfig.resolve_cudagraph_mode_and_sizes`, since 0.20: each sequence of a graph has a state."""
+    args, blocks = situation.args, plan.num_gpu_blocks
+    checked = situation.model.traits.has_states and situation.facts.version >= STATES_ARE_CHECKED
+    if not checked or "FULL" not in args.cudagraph_mode or args.max_num_seqs <= blocks:
+        return None
+    return Reason(
+        rule="mamba_blocks_lt_seqs",
+        field="max_num_seqs",
+        message=f"{blocks:,} blocks keep no state for each of max_num_seqs {args.max_num_seqs:,} sequences.",
+        remedy=f"use --max-num-seqs {blocks} or less, or raise --gpu-memory-utilization",
+        level="does_not_fit",
+    )
+
+
+def _out_of_memory(situation: Situation, stage: StageBudget, free: int, fit: Fit) -> Reason | None:
     """Loading or profiling needs more than the device has free, whatever the utilization says."""
-    free = free_at_start_bytes(situation.gpu, situation.layout, free_bytes)
-    if situation.gpu.is_cpu:
-        free = situation.gpu.total_bytes if free_bytes is None else free_bytes
     weights = stage.bytes_of("weights")
     profiled = weights + stage.bytes_of("activation") + stage.bytes_of("non_torch")
     kv = situation.args.kv_cache_memory_bytes or 0
@@ -85,10 +145,13 @@ def _out_of_memory(situation: Situation, stage: StageBudget, free_bytes: int | N
             "spread them over more GPUs (--tensor-parallel-size), or take a larger GPU or a quantised checkpoint",
         )
     if profiled > free:
-        return _oom(
-            f"weights and the profiling pass take {in_gib(profiled)} on {where}, and {in_gib(free)} are free.",
-            "lower --max-num-batched-tokens or --max-num-seqs, or spread over more GPUs",
-        )
+        message = f"weights and the profiling pass take {in_gib(profiled)} on {where}, and {in_gib(free)} are free."
+        if _stops_sampling(situation, fit):
+            remedy = "lower --max-num-seqs, or spread over more GPUs"
+            return Reason(
+                rule="sampler_oom", field="max_num_seqs", message=message, remedy=remedy, level="does_not_fit"
+            )
+        return _oom(message, "lower --max-num-batched-tokens or --max-num-seqs, or spread over more GPUs")
     if kv and profiled + kv > free:
         rule, field = ("cpu_kv_mem" if situation.gpu.is_cpu else "torch_oom"), "kv_cache_memory_bytes"
         message = (
@@ -97,6 +160,11 @@ def _out_of_memory(situation: Situation, stage: StageBudget, free_bytes: int | N
         remedy = f"give at most {max(0, free - profiled)} bytes"
         return Reason(rule=rule, field=field, message=message, remedy=remedy, level="does_not_fit")
     return None
+
+
+def _stops_sampling(situation: Situation, fit: Fit) -> bool:
+    """The first runner says so itself when sampling for all sequences is what does not fit."""
+    return situation.samples and situation.args.model_runner == "v1" and sampler_binds(situation, fit.activation)
 
 
 def _oom(message: str, remedy: str) -> Reason:
@@ -114,6 +182,8 @@ def _kv_reason(situation: Situation, plan: KvCachePlan) -> Reason:
             remedy=_any_of(*more, "lower --max-num-batched-tokens or --max-num-seqs", "spread over more GPUs"),
             level="does_not_fit",
         )
+    if situation.args.older_engine:
+        return _older_engine_reason(plan)
     longest = plan.estimated_max_model_len
     shorter = f"use --max-model-len {longest} or less" if longest else "spread over more GPUs"
     return Reason(
@@ -121,9 +191,32 @@ def _kv_reason(situation: Situation, plan: KvCachePlan) -> Reason:
         field="max_model_len",
         message=(
             f"one request of {plan.max_model_len:,} tokens needs {in_words(plan.needed_bytes)} of KV cache and "
-            f"{in_words(plan.checked_bytes)} are there; at most {longest:,} tokens would fit."
+            f"{in_words(plan.checked_bytes)} are there; at most {longest:,} tokens would fit.{_note(situation)}"
         ),
         remedy=_any_of(shorter, *_more_cache(situation, plan.needed_bytes - plan.checked_bytes), *_smaller(situation)),
+        level="does_not_fit",
+    )
+
+
+def _note(situation: Situation) -> str:
+    """From 0.14 to 0.16 vLLM held the layers of all stages against the memory of one."""
+    layers, held = situation.model.num_layers, situation.layers
+    if not situation.facts.checks_whole_model or held == layers:
+        return ""
+    return (
+        f" vLLM {situation.facts.version} counts all {layers} layers against one stage's memory, which holds {held}: "
+        "its estimate is that much too short, and other releases serve more."
+    )
+
+
+def _older_engine_reason(plan: KvCachePlan) -> Reason:
+    """vLLM `worker.worker.raise_if_cache_size_invalid` of the first engine: blocks times their size."""
+    held = plan.num_gpu_blocks * plan.block_size
+    return Reason(
+        rule="kv_max_len_v0",
+        field="max_model_len",
+        message=f"{plan.max_model_len:,} tokens are more than the {held:,} that the KV cache stores.",
+        remedy=f"use --max-model-len {held} or less, or raise --gpu-memory-utilization",
         level="does_not_fit",
     )
 

@@ -155,6 +155,17 @@ def _missing_in_v2(case: Case) -> tuple[str, ...]:
     return lacking(case.args, case.facts, case.speculation) if forced else ()
 
 
+def older_engine_serves_it(case: Case) -> Reason | None:
+    """vLLM `EngineArgs._is_v1_supported_oracle`, until 0.10.2: some commands fall back to the first engine."""
+    if not case.resolved.older_engine:
+        return None
+    message = (
+        f"{case.resolved.older_engine} makes vLLM {case.version} serve this with its first engine (V0), "
+        "which measures memory in another way: the figures are those of the second."
+    )
+    return warn("v0_engine", "vllm_version", message, "plan for vLLM 0.11 or later")
+
+
 def offloaded_groups_do_not_add_up(case: Case) -> Reason | None:
     """vLLM `config.offload.OffloadConfig`, since 0.17."""
     size, moved = case.args.number("offload_group_size") or 0, case.args.number("offload_num_in_group")
@@ -172,6 +183,7 @@ def offloaded_groups_do_not_add_up(case: Case) -> Reason | None:
 
 
 RULES: tuple[Rule, ...] = (
+    older_engine_serves_it,
     utilization_out_of_range,
     batch_shorter_than_a_request,
     batch_smaller_than_seqs,
