@@ -38,6 +38,12 @@ def counted(number: float) -> str:
 
 
 @register.filter
+def spaced(name: str) -> str:
+    """A name of the code as words."""
+    return name.replace("_", " ")
+
+
+@register.filter
 def as_percent(share: float) -> str:
     """A share in percent with one decimal."""
     return f"{share:.1%}"
