@@ -36,7 +36,7 @@ class Tower:
 
     `modules` are under their full vLLM names (`visual.blocks.0.attn.qkv`); `on_every_stage` is False where vLLM builds
     it on the first stage only; from the release `left_out_since` on, a limit of no items for everything that it is
-    `limited_by` leaves it out ("": never).
+    `limited_by` leaves it out ("": never; what nothing limits stays in).
     `max_tokens_per_item` is what one item may cost the encoder and the prompt (None where
     the config does not decide it), each token of `patches_per_token` patches; `hidden_size` and `intermediate_size`
     drive its activation. `num_heads` must be

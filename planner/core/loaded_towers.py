@@ -45,7 +45,7 @@ def loaded_towers(decoder: Decoder, use: TowerUse, *, version: Version | None = 
 
 
 def _is_left_out(tower: Tower, use: TowerUse, version: Version | None) -> bool:
-    if not _holds(tower.left_out_since, version):
+    if not tower.limited_by or not _holds(tower.left_out_since, version):
         return False
     return use.everything_left_out or use.left_out.issuperset(tower.limited_by)
 

@@ -5,6 +5,7 @@ Source: vLLM 0.32 `models.kimi_k25_vit`, `models.kimi_k25`, `vllm.models.kimi_k3
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from planner.core.config_keys import ConfigKeys
@@ -48,6 +49,18 @@ def kimi_k3(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
     """Return Kimi K3's tower."""
     vision = _renamed(tower_keys(keys, "vision_config", "kimi_k3_vision"))
     return (_tower((*_vit(vision), *_projector(vision, decoder.hidden_size)), vision, ("image",)),)
+
+
+def kimi_vl(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
+    """Return Kimi-VL's tower: the same without time, and a whole copy of it only where it is asked for."""
+    vision = _renamed(tower_keys(keys, "vision_config", "moonvit"))
+    tower = (module for module in _vit(vision) if not (isinstance(module, Tensor) and module.is_buffer))
+    projector = (
+        replace(module, name=module.name.replace("mm_projector", "multi_modal_projector"))
+        for module in _projector(vision, decoder.hidden_size)
+    )
+    whole_if_asked = _tower((*tower, *projector), vision, ("image",))
+    return (replace(whole_if_asked, whole_if_indivisible=False, whole_since="0.10.2"),)
 
 
 def _tower(modules: tuple[Module, ...], vision: ConfigKeys, limited_by: tuple[str, ...]) -> Tower:
@@ -115,6 +128,9 @@ _CHECKPOINT_NAMES = (
 
 WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
     {
+        "KimiVLForConditionalGeneration": Wrapper(
+            model_type="kimi_vl", language="DeepseekV3ForCausalLM", towers=kimi_vl, hf_to_vllm=_CHECKPOINT_NAMES[:1]
+        ),
         "KimiK25ForConditionalGeneration": Wrapper(
             model_type="kimi_k25",
             language="DeepseekV3ForCausalLM",

@@ -5,8 +5,10 @@ from types import MappingProxyType
 
 from planner.core.architectures import (
     gemma_vision,
+    glm_vision,
     kimi_vision,
     llama_vision,
+    llava,
     minimax_vision,
     phi_vision,
     pixtral,
@@ -24,6 +26,8 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
         **llama_vision.WRAPPERS,
         **kimi_vision.WRAPPERS,
         **minimax_vision.WRAPPERS,
+        **llava.WRAPPERS,
+        **glm_vision.WRAPPERS,
         **phi_vision.WRAPPERS,
     }
 )
