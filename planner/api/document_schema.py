@@ -8,10 +8,13 @@ import msgspec
 from planner.core.cache_plan import CacheGroup
 from planner.core.capacity import Capacity
 from planner.core.engine import ResolvedArgs
+from planner.core.free_memory import FreeMemory
+from planner.core.host_memory import HostMemory
 from planner.core.slack import Slack
 from planner.core.terms import Reason, Term
 
 Schema = dict[str, Any]
+_PARTS = (CacheGroup, Capacity, FreeMemory, HostMemory, ResolvedArgs, Slack, Reason, Term)
 _REFERENCE = "#/components/schemas/{name}"
 VERDICTS = ["fits", "does_not_fit", "refused", "unknown"]
 
@@ -23,7 +26,7 @@ def ref(name: str) -> Schema:
 
 def document_components() -> dict[str, Schema]:
     """Return the components that `Document` is made of, itself among them."""
-    _, parts = msgspec.json.schema_components((CacheGroup, Capacity, ResolvedArgs, Slack, Reason, Term), ref_template=_REFERENCE)
+    _, parts = msgspec.json.schema_components(_PARTS, ref_template=_REFERENCE)
     term, engine = parts["Term"], parts.pop("ResolvedArgs")
     _add(term, exact={"type": "boolean"})
     _add(engine, version=_TEXT, assumed_newest={"type": "boolean"})
@@ -109,6 +112,8 @@ _DOCUMENT = {
         kv_cache=_or_null(ref("KvCache")),
         capacity=_or_null(ref("Capacity")),
         slack=_or_null(ref("Slack")),
+        host=_or_null(ref("HostMemory")),
+        free=_or_null(ref("FreeMemory")),
         help=_or_null(_list(ref("Change"))),
     ),
     "description": "A verdict and everything behind it; sizes in bytes. An exact term has low = bytes = high.",

@@ -30,6 +30,8 @@ def document(question: Question, answer: Estimate, changes: tuple[Change, ...] |
         "kv_cache": None if answer.kv_cache is None else _kv_cache(answer.kv_cache),
         "capacity": None if answer.capacity is None else _capacity(answer.capacity),
         "slack": None if answer.slack is None else _slack(answer.slack),
+        "host": None if answer.host is None else asdict(answer.host),
+        "free": None if answer.free is None else asdict(answer.free),
         "help": None if changes is None else [_change(change) for change in changes],
     }
 
@@ -43,7 +45,7 @@ def unknown_document(error: Unknown) -> Document:
         "remedy": error.fix,
         "level": "unknown",
     }
-    empty: Document = dict.fromkeys(("model", "gpu", "engine", "kv_cache", "capacity", "slack", "help"))
+    empty: Document = dict.fromkeys(("model", "gpu", "engine", "kv_cache", "capacity", "slack", "host", "free", "help"))
     return {
         **empty,
         "verdict": "unknown",

@@ -11,8 +11,9 @@ from planner.core.capacity_report import capacity_of
 from planner.core.defaults import resolve
 from planner.core.drafter import Drafter, Target, drafter_of
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
-from planner.core.free_memory import free_memory
+from planner.core.free_memory import FreeMemory, free_memory
 from planner.core.hardware import Gpu
+from planner.core.host_memory import HostMemory, host_memory
 from planner.core.kv_cache import KvCachePlan
 from planner.core.layout import Layout
 from planner.core.memory_rules import memory_reasons, start_reasons
@@ -85,7 +86,10 @@ class KvCache:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """The answer; `kv_cache`, `capacity` and `slack` are None when vLLM stops before it sizes the cache."""
+    """The answer; `kv_cache`, `capacity`, `slack` and `free` are None when vLLM stops before it sizes the cache.
+
+    `host` is what each node's host keeps for the GPUs, None where that is nothing; `free` what is free at start.
+    """
 
     verdict: str
     summary: str
@@ -97,6 +101,8 @@ class Estimate:
     kv_cache: KvCache | None
     capacity: Capacity | None
     slack: Slack | None
+    host: HostMemory | None = None
+    free: FreeMemory | None = None
 
 
 def estimate(question: Question) -> Estimate:
@@ -223,6 +229,8 @@ def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings:
         kv_cache=kv_cache,
         capacity=capacity_of(question.model, question.requests, layout, stages, plan, pool, design),
         slack=min(slacks, key=lambda slack: slack.outside_bytes - slack.needed_bytes) if slacks else None,
+        host=host_memory(situations, question.args, kv_bytes_per_token_per_rank=kv_cache.bytes_per_token_per_rank),
+        free=free,
     )
 
 

@@ -36,7 +36,7 @@ class HostMemory:
 
     nodes: int
     bytes: int
-    items: tuple[HostItem, ...]
+    kept: tuple[HostItem, ...]
     link_bytes_per_second: int | None
     step_seconds: float | None
     refill_seconds: float | None
@@ -65,7 +65,7 @@ def host_memory(
     return HostMemory(
         nodes=nodes,
         bytes=total,
-        items=items,
+        kept=items,
         link_bytes_per_second=link,
         step_seconds=step,
         refill_seconds=refill,
