@@ -36,6 +36,7 @@ os.environ.update(
     VLLM_ENABLE_V1_MULTIPROCESSING="0",
 )
 
+import stand_in_kernels
 import stand_in_torchvision
 
 stand_in_torchvision.install()
@@ -95,6 +96,20 @@ def one_rank_of(vllm_config: Any, *, rank: int) -> Iterator[None]:
         yield
 
 
+class Keys(dict[str, Any]):
+    """Nested keys of a config.json that remote code reads as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(name)
+        return Keys(self[name]) if isinstance(self[name], dict) else self[name]
+
+
+def with_blocks(keys: dict[str, Any]) -> dict[str, Any]:
+    """Return the keys with what each block holds readable as attributes."""
+    return keys | {"block_configs": list(map(Keys, keys["block_configs"]))} if "block_configs" in keys else keys
+
+
 def register_remote_config(config: dict[str, Any]) -> None:
     """Stand in for the configuration class that a checkpoint with remote code ships: it holds the keys as given."""
     model_type = config["model_type"]
@@ -102,7 +117,10 @@ def register_remote_config(config: dict[str, Any]) -> None:
         return
     names = {"num_hidden_layers": "num_layers"} if "num_layers" in config else {}
     facts = {"model_type": model_type, "attribute_map": names, "tie_word_embeddings": False}
+    facts |= {key: config[key] for key in ("max_position_embeddings",) if key in config}
     plain = type("RemoteConfig", (transformers.PretrainedConfig,), facts)
+    as_given = plain.__init__
+    plain.__init__ = lambda self, **keys: as_given(self, **with_blocks(keys))
     transformers.AutoConfig.register(model_type, plain)
 
 
@@ -127,6 +145,12 @@ def engine_config(question: dict[str, Any], folder: Path) -> Any:
 def unique_bytes(tensors: Iterator[torch.Tensor]) -> int:
     """Return the bytes of distinct tensors (a tied head is the embedding itself)."""
     return sum({id(t): t.numel() * t.element_size() for t in tensors}.values())
+
+
+def buffers_of(model: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Yield the buffers that hold memory of their own: some are views of a parameter."""
+    trained = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    return (buffer for buffer in model.buffers() if buffer.untyped_storage()._cdata not in trained)
 
 
 def convert_in_place(module: torch.nn.Module, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> torch.nn.Module:
@@ -171,7 +195,7 @@ def weights(question: dict[str, Any]) -> dict[str, Any]:
         "dtype": str(model_config.dtype).removeprefix("torch."),
         "max_model_len": model_config.max_model_len,
         "parameter_bytes": unique_bytes(model.parameters()),
-        "buffer_bytes": unique_bytes(model.buffers()),
+        "buffer_bytes": unique_bytes(buffers_of(model)),
         "kv": sorted({describe(spec) for spec in specs}),
         "kv_layers": len(specs),
     }
@@ -341,6 +365,7 @@ def main() -> None:
     registry._run_in_subprocess = lambda inspect: inspect()  # a model class is inspected here, not in one more process
     kv_cache_utils.KVCacheSpecRegistry.check_kv_cache_spec_registry = lambda *_, **__: None
     torch.set_num_threads(1)
+    stand_in_kernels.install()
     importlib.import_module("vllm.v1.attention.backends.cpu_attn")
     gc.freeze()
     with os.fdopen(os.dup(1), "w") as answers:

@@ -42,11 +42,16 @@ def main(python):
         "configs": [[name, config] for name, config in (PUBLISHED | FAMILIES).items()],
         "answers": lines,
     }
+    FIXTURE.write_text(written(rows))
+
+
+def written(rows):
+    """Return a fixture as text, one row of each list a line."""
     blocks = [
         f"{json.dumps(key)}: {_lines(value) if isinstance(value, list) else json.dumps(value)}"
         for key, value in rows.items()
     ]
-    FIXTURE.write_text("{\n" + ",\n".join(blocks) + "\n}\n")
+    return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
 def _lines(rows):

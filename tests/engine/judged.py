@@ -1,5 +1,6 @@
 """One layout of one model, as we plan it and as vLLM builds it."""
 
+from planner.core.cache_layer import AttentionCache, LatentCache, StateCache
 from planner.core.layout import Layout, pipeline_split
 from planner.core.model import model_from_config
 from planner.core.tower_refusals import tower_refusals
@@ -8,8 +9,14 @@ from planner.core.weights import rank_weights, weight_refusals
 
 LENGTH_WITHOUT_A_KEY = 2048
 HEADS_TEXT = "Total number of attention heads"
-STAGES_TEXT = "Pipeline parallelism is not supported"
+STAGES_TEXTS = ("Pipeline parallelism is not supported", "Specified KV sharing target layer")
 CANNOT_DIVIDE = "what cannot be divided"
+ATTENTION = {
+    "full": "FullAttentionSpec",
+    "sliding_window": "SlidingWindowSpec",
+    "chunked_local": "ChunkedLocalAttentionSpec",
+    "cross": "CrossAttentionSpec",
+}
 ASSERTED = frozenset({"kvheads_tp", "dim_tp", "tower_tp"})
 
 
@@ -37,9 +44,28 @@ def ours(config, *, tp=1, pp=1, rank=0, dtype=None, towers=EVERY_TOWER):
         "max_model_len": model.context.default() or LENGTH_WITHOUT_A_KEY,
         "parameter_bytes": weights.parameter_bytes,
         "buffer_bytes": weights.buffer_bytes,
-        "kv": [["FullAttentionSpec", max(1, model.num_kv_heads // tp), model.head_dim]],
-        "kv_layers": layout.layers_per_stage[rank // tp],
+        **_cached(model, layout, stage),
     }
+
+
+def _cached(model, layout, stage):
+    """What the layers of one stage keep, as the engine names it, and how many of them keep something."""
+    start, length = sum(layout.layers_per_stage[:stage]), layout.layers_per_stage[stage]
+    caches = [cache for layer in model.layers[start : start + length] for cache in layer.caches]
+    kept = [described for cache in caches if (described := _described(cache, layout.tensor_parallel_size))]
+    return {"kv": sorted(map(list, set(kept))), "kv_layers": len(kept)}
+
+
+def _described(cache, tp):
+    match cache:
+        case AttentionCache(shared=True):
+            return None
+        case AttentionCache():
+            return ATTENTION[cache.kind], max(1, cache.kv_heads // tp), cache.head_dim
+        case StateCache():
+            return "MambaSpec", 0, 0
+        case LatentCache():
+            return "MLAAttentionSpec", 1, cache.kv_lora_rank + cache.rope_head_dim
 
 
 def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta", flags=None):
@@ -63,6 +89,6 @@ def _kind(answer):
     """The heads are refused in words; what a model class cannot divide is an assertion, mostly without a text."""
     if HEADS_TEXT in answer["text"]:
         return "heads_tp"
-    if STAGES_TEXT in answer["text"]:
+    if answer["text"].startswith(STAGES_TEXTS):
         return "pp_unsupported"
     return CANNOT_DIVIDE if answer["refused"] == "AssertionError" else f"{answer['refused']}: {answer['text']}"
