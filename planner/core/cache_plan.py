@@ -140,6 +140,7 @@ def request_bounds(resolved: ResolvedArgs, facts: EngineFacts) -> RequestBounds:
         in_flight_tokens=batches * resolved.max_num_batched_tokens,
         encoder_tokens=resolved.max_num_batched_tokens,
         context_parallel=resolved.caches.decode_context_parallel_size * resolved.caches.prefill_context_parallel_size,
+        drafted_states_count=resolved.mamba_cache_mode in facts.kv_states_count_drafts,
     )
 
 

@@ -77,10 +77,12 @@ class EngineFacts:
     has_hybrid_manager: bool = True
     kv_groups_of_whole_model: bool = True
     kv_types_share_a_group: bool = True
+    kv_types_split_by_stage: bool = True
     kv_group_size_ratio: float = 1.5
     kv_merges_before_grouping: bool = True
     kv_pages_unified_by: str = "padding"
     kv_states_padded: bool = True
+    kv_states_count_drafts: tuple[str, ...] = ("none", "align", "all")
     kv_states_by_page: bool = True
     kv_packing: str = "layout"
     kv_promotes_replicated_apart: bool = True

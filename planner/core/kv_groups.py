@@ -8,7 +8,7 @@ from planner.core.engine import EngineFacts
 from planner.core.errors import BadInput
 from planner.core.kv_merge import can_merge, is_one_type
 from planner.core.kv_packing import packed_groups, tuple_block_bytes
-from planner.core.kv_pages import UnequalPages, full_allocation, promoted, with_equal_pages
+from planner.core.kv_pages import UnequalPages, cannot_plan, full_allocation, promoted, with_equal_pages
 from planner.core.kv_spec import KvSpec, RequestBounds, counted, distinct
 from planner.core.kv_table import Group, of_one_spec, of_one_type
 from planner.core.units import cdiv, round_up
@@ -45,22 +45,46 @@ def kv_groups(
     release cannot plan such layers. Source: vLLM `get_kv_cache_groups` and `_project_kv_cache_groups_to_worker`.
     """
     specs = [spec for stage in stages for spec in stage]
-    ends = _ends(stages)
+    how = {"hybrid_manager": hybrid_manager, "block_outermost": block_outermost}
     if facts.kv_groups_of_whole_model:
-        groups = model_groups(specs, facts, hybrid_manager=hybrid_manager, block_outermost=block_outermost)
-        held = tuple(tuple(group.within(start, end) for group in groups) for start, end in ends)
+        groups = tuple(model_groups(specs, facts, **how))
+        held = tuple(tuple(group.within(start, end) for group in groups) for start, end in _ends(stages))
     else:
         held = tuple(
-            tuple(model_groups(stage, facts, hybrid_manager=hybrid_manager, block_outermost=block_outermost))
-            for stage in stages
+            tuple(group.moved(start) for group in model_groups(specs[start:end], facts, **how))
+            for start, end in _ends(stages)
         )
-        groups = next((stage for stage in held if stage), ())
+        groups = _common(held)
+    sized = held if facts.kv_types_split_by_stage else [_unsplit(groups, stage) for stage in held]
     return KvGroups(
         cached=tuple(tuple(stage) for stage in stages),
-        groups=tuple(groups),
+        groups=groups,
         stages=held,
-        bytes_per_block=tuple(_bytes_per_block(stage, facts, block_outermost=block_outermost) for stage in held),
+        bytes_per_block=tuple(_bytes_per_block(stage, facts, block_outermost=block_outermost) for stage in sized),
     )
+
+
+def _common(held: Sequence[tuple[Group, ...]]) -> tuple[Group, ...]:
+    """Stages grouped each by itself must have come to like groups (vLLM `unify_kv_cache_configs`, to 0.10)."""
+    caching = [stage for stage in held if stage]
+    orders = [sorted((group.spec for group in stage), key=_order) for stage in caching]
+    for order in orders[1:]:
+        if any(own != other for own, other in zip(orders[0], order, strict=False)):
+            raise BadInput(
+                field="pipeline_parallel_size",
+                message="this release groups the layers of each stage by itself, and the groups differ.",
+                fix="choose stages with the same pattern of layers",
+            )
+    return caching[0] if caching else ()
+
+
+def _order(spec: KvSpec) -> tuple[object, ...]:
+    return spec.kind, spec.block_size, spec.num_kv_heads, spec.head_size, spec.sliding_window or 0
+
+
+def _unsplit(groups: Sequence[Group], stage: Sequence[Group]) -> list[Group]:
+    """From 0.11 to 0.16 a stage's share of a group of several pages was sized as if it held all of the group."""
+    return [whole if whole.uniform_type else share for whole, share in zip(groups, stage, strict=True)]
 
 
 def _ends(stages: Sequence[Sequence[KvSpec]]) -> list[tuple[int, int]]:
@@ -105,11 +129,7 @@ def _page_groups(specs: Sequence[KvSpec], facts: EngineFacts) -> Sequence[Group]
     except UnequalPages:
         fallback = full_allocation(specs, facts)
         if fallback is None:
-            raise BadInput(
-                field="kv_cache_dtype",
-                message=f"vLLM {facts.version} cannot give this model's layers pages of one size and stops.",
-                fix="plan another release, or another KV-cache dtype or block size",
-            ) from None
+            raise cannot_plan(facts) from None
         return (of_one_type(range(len(fallback)), fallback),)
     return tuple(_equal_groups(equal, facts))
 

@@ -8,8 +8,6 @@ from planner.core.errors import BadInput
 from planner.core.kv_merge import can_merge, cannot_remember, is_one_type
 from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind, counted, distinct
 
-ATTENTION_WITHOUT_LATENT = frozenset(SpecKind) - {SpecKind.MLA, SpecKind.MAMBA, SpecKind.CIRCULAR}
-
 
 class UnequalPages(Exception):
     """The pages of some layers can be brought to one size neither by larger blocks nor by padding."""
@@ -35,11 +33,30 @@ def _with_page(spec: KvSpec, page_bytes: int, facts: EngineFacts) -> KvSpec:
         return replace(spec, page_size_padded=page_bytes)
     if page_bytes % spec.page_bytes == 0:
         larger = replace(spec, block_size=spec.block_size * (page_bytes // spec.page_bytes))
-        if larger.page_bytes == page_bytes:
-            return larger
-    if facts.kv_pages_unified_by == "padding" and spec.kind in ATTENTION_WITHOUT_LATENT:
+        if larger.page_bytes != page_bytes or larger.unpadded_page_bytes > page_bytes:
+            raise cannot_plan(facts)
+        return larger
+    if _may_be_padded(spec, facts):
         return replace(spec, page_size_padded=page_bytes)
     raise UnequalPages
+
+
+def _may_be_padded(spec: KvSpec, facts: EngineFacts) -> bool:
+    """From 0.24 to 0.28 kernels had to read by the stride of blocks (sparse ones do not); then all but latents."""
+    if spec.kind is SpecKind.MAMBA:
+        return False
+    if facts.kv_pages_unified_by == "stride":
+        return spec.kind is not SpecKind.SLIDING_WINDOW_MLA and not (spec.kind is SpecKind.MLA and spec.cache_role)
+    return facts.kv_pages_unified_by == "padding" and spec.kind is not SpecKind.MLA
+
+
+def cannot_plan(facts: EngineFacts) -> BadInput:
+    """Return what is said of layers for which a release has no plan."""
+    return BadInput(
+        field="kv_cache_dtype",
+        message=f"vLLM {facts.version} cannot give this model's layers pages of one size and stops.",
+        fix="plan another release, or another KV-cache dtype or block size",
+    )
 
 
 def promoted(specs: Sequence[KvSpec], facts: EngineFacts) -> tuple[KvSpec, ...]:
@@ -80,7 +97,7 @@ def _promoted(spec: KvSpec, block_size: int | None, facts: EngineFacts) -> KvSpe
     takes_block = block_size is not None and (facts.kv_promotes_to_full_block or latent)
     size = block_size if takes_block and block_size is not None else spec.block_size
     kind = SpecKind.MLA if latent else SpecKind.FULL
-    window = None if latent else spec.sliding_window
+    window = None if latent or not facts.has_hybrid_manager else spec.sliding_window
     padded = _promoted_padding(spec, size, facts)
     return replace(
         spec, kind=kind, sliding_window=window, block_size=size, page_size_padded=padded, extra_retained_tokens=0

@@ -108,7 +108,7 @@ class KvSpec:
         """Return the most blocks that one request of this length holds (vLLM `max_memory_usage_bytes` in pages)."""
         match self.kind:
             case SpecKind.MAMBA:
-                return self._states_per_request(max_model_len)
+                return self._states_per_request(max_model_len, bounds)
             case SpecKind.CIRCULAR:
                 return 1
             case SpecKind.CROSS:
@@ -132,13 +132,14 @@ class KvSpec:
                 fix="leave out --decode-context-parallel-size",
             )
 
-    def _states_per_request(self, max_model_len: int) -> int:
+    def _states_per_request(self, max_model_len: int, bounds: "RequestBounds") -> int:
         """The running state and those of drafted tokens; with "align" one more, with "all" one at each block's end."""
+        drafted = self.num_speculative_blocks if bounds.drafted_states_count else 0
         if self.mamba_cache_mode == "align":
-            return 2 + self.num_speculative_blocks + self.num_prefill_checkpoint_blocks
+            return 2 + drafted + self.num_prefill_checkpoint_blocks
         if self.mamba_cache_mode == "all":
-            return cdiv(max_model_len, self.block_size) + self.num_speculative_blocks
-        return 1 + self.num_speculative_blocks
+            return cdiv(max_model_len, self.block_size) + drafted
+        return 1 + drafted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +147,14 @@ class RequestBounds:
     """What bounds the blocks of a request beside its length.
 
     `in_flight_tokens` may be scheduled and not yet settled, `encoder_tokens` are those of the longest encoder input,
-    `context_parallel` ranks share the tokens of a request.
+    `context_parallel` ranks share the tokens of a request; `drafted_states_count` says whether this release counts the
+    states of drafted tokens.
     """
 
     in_flight_tokens: int
     encoder_tokens: int = 0
     context_parallel: int = 1
+    drafted_states_count: bool = True
 
 
 def counted(specs: Iterable[KvSpec]) -> tuple[tuple[KvSpec, int], ...]:

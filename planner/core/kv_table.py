@@ -34,6 +34,10 @@ class Group:
         kinds = [spec for spec, _ in counted(self.specs)] if self.uniform_type and self.specs else [self.spec]
         return max(spec.blocks_per_request(max_model_len, bounds) for spec in kinds)
 
+    def moved(self, start: int) -> "Group":
+        """Return it with its layers counted from the model's first, of which the stage's first is number `start`."""
+        return replace(self, layers=tuple(start + layer for layer in self.layers)) if start else self
+
     def within(self, start: int, end: int) -> "Group":
         """Return what a stage holds of it: the layers from `start` up to `end`."""
         if not self.layers or (self.layers[0] >= start and self.layers[-1] < end):
