@@ -1,6 +1,6 @@
 """The answer as plain data: the one document that the API, the command line and every page's `.json` share."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from planner.core import CORE_VERSION
@@ -86,16 +86,17 @@ def _gpu(question: Question) -> Document:
 
 
 def _engine(question: Question, answer: Estimate) -> Document:
-    resolved = {field.name: _listed(getattr(answer.engine, field.name)) for field in fields(answer.engine)}
     facts = question.facts
-    return {"version": str(facts.version), "assumed_newest": facts.assumed_newest, **resolved}
+    return {"version": str(facts.version), "assumed_newest": facts.assumed_newest, **_plain(answer.engine)}
 
 
-def _listed(value: object) -> object:
-    """Collections as JSON has them; a set in a fixed order."""
+def _plain(value: Any) -> Any:
+    """Values as JSON has them; a set in a fixed order."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, frozenset):
         return sorted(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _reason(reason: Reason) -> Document:
