@@ -68,10 +68,15 @@ def held_experts(experts: Experts, place: Place) -> Held:
         count=place.experts_of(experts.count),
         all_experts=experts.count + place.redundant_experts,
         hidden=experts.hidden_size,
-        width=experts.intermediate_size // place.expert_shards,
+        width=_width(experts, place),
         gates=2 if experts.gated else 1,
         bias=experts.bias,
     )
+
+
+def _width(experts: Experts, place: Place) -> int:
+    width = experts.intermediate_size // place.expert_shards
+    return max(width, experts.least_width) if place.expert_shards > 1 else width
 
 
 def _unquantised(held: Held, place: Place) -> Stored:

@@ -43,10 +43,10 @@ class Linear:
     """A linear layer, `name` as vLLM has it inside its layer (`self_attn.qkv_proj`).
 
     `may_quantise` is False where vLLM builds it without a quantisation config (routers, most towers); `scheme` is what
-    the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype; for one that
-    `computes_in_float32`, fp32 does on GPUs without a kernel for it.
-    `served` is "" or
-    the modelling code that has it: vLLM's own ("vllm") or the Transformers backend ("transformers").
+    the checkpoint's quantisation makes of it (None: the model's dtype). `dtype` overrides the model's dtype; for one
+    that `computes_in_float32`, fp32 does on GPUs without a kernel for it. The outputs of a rank are rounded up to
+    `output_multiple`, in the last shard. `served` is "" or the modelling code that has it: vLLM's own ("vllm") or the
+    Transformers backend ("transformers").
     """
 
     name: str
@@ -58,12 +58,15 @@ class Linear:
     scheme: Scheme | None = None
     dtype: str | None = None
     computes_in_float32: bool = False
+    output_multiple: int = 1
     served: str = ""
 
     def outputs_on_rank(self, tensor_parallel_size: int) -> tuple[int, ...]:
         """Return the outputs of each shard on one rank."""
         whole = self.split is not Split.COLUMN
-        return tuple(shard.outputs if whole else shard.on_rank(tensor_parallel_size) for shard in self.shards)
+        sizes = [shard.outputs if whole else shard.on_rank(tensor_parallel_size) for shard in self.shards]
+        sizes[-1] += -sum(sizes) % self.output_multiple
+        return tuple(sizes)
 
     def inputs_on_rank(self, tensor_parallel_size: int) -> int:
         """Return the inputs on one rank."""
@@ -75,7 +78,8 @@ class Experts:
     """The routed experts of one layer (vLLM `FusedMoE`): gate and up of each, and down.
 
     Without expert parallelism each is split over all ranks of TP x DP; with it whole experts are. `gated` is False for
-    experts without a gate; `bias` adds one to both projections.
+    experts without a gate; `bias` adds one to both projections. Ranks that share an expert hold at least `least_width`
+    of it each.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Experts:
     intermediate_size: int
     gated: bool = True
     bias: bool = False
+    least_width: int = 0
     may_quantise: bool = True
     scheme: Scheme | None = None
     served: str = ""

@@ -33,8 +33,7 @@ def build_deepseek_v1(keys: ConfigKeys) -> Decoder:
     heads = read_heads(keys)
     heads = Heads(hidden=heads.hidden, queries=heads.queries, kv=heads.kv, size=heads.hidden // heads.queries)
     shared = (*attention(heads), layer_norms(heads.hidden))
-    mixture = deepseek_experts(keys)
-    mlps = (tuple(_dense(keys)), tuple(_sparse(mixture, router_dtype=None, chooses_by_bias=False)))
+    mlps = deepseek_mlps(keys, router_dtype=None, chooses_by_bias=False)
     dense, sparse = (layer_of((*shared, *mlp), heads.cache()) for mlp in mlps)
     return assemble(
         keys,
@@ -62,8 +61,8 @@ def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bia
     """Return a decoder of DeepSeek's layout."""
     latent = read_latent(keys)
     shared = (*latent_attention(latent), layer_norms(latent.hidden, norms))
-    sparse_mlp = _sparse(deepseek_experts(keys), router_dtype=router_dtype, chooses_by_bias=chooses_by_bias)
-    dense, sparse = (layer_of((*shared, *mlp), latent.cache()) for mlp in (tuple(_dense(keys)), tuple(sparse_mlp)))
+    mlps = deepseek_mlps(keys, router_dtype=router_dtype, chooses_by_bias=chooses_by_bias)
+    dense, sparse = (layer_of((*shared, *mlp), latent.cache()) for mlp in mlps)
     return assemble(
         keys,
         (sparse if is_sparse(keys, place) else dense for place in range(keys.required_size("num_hidden_layers"))),
@@ -80,13 +79,13 @@ def is_sparse(keys: ConfigKeys, layer: int) -> bool:
     return layer >= whole_number(keys, "first_k_dense_replace") and layer % every == 0
 
 
-def deepseek_experts(keys: ConfigKeys) -> Mixture:
-    """Return the experts that a config states under DeepSeek's names."""
-    return read_mixture(keys, count="n_routed_experts", shared="n_shared_experts")
-
-
-def _dense(keys: ConfigKeys) -> Iterator[Module]:
-    yield from gated_mlp("mlp", keys.required_size("hidden_size"), keys.required_size("intermediate_size"))
+def deepseek_mlps(
+    keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bias: bool
+) -> tuple[tuple[Module, ...], tuple[Module, ...]]:
+    """Return the MLP of a dense layer and of one with experts."""
+    dense = gated_mlp("mlp", keys.required_size("hidden_size"), keys.required_size("intermediate_size"))
+    mixture = read_mixture(keys, count="n_routed_experts", shared="n_shared_experts")
+    return dense, tuple(_sparse(mixture, router_dtype=router_dtype, chooses_by_bias=chooses_by_bias))
 
 
 def _sparse(mixture: Mixture, *, router_dtype: str | None, chooses_by_bias: bool) -> Iterator[Module]:

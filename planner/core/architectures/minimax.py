@@ -1,41 +1,131 @@
-"""MiniMax: M2, whose norms run over the queries and the keys of all heads."""
+"""MiniMax M2 and M3: norms of queries and keys, experts in most layers; M3 attends to blocks that an indexer picks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from planner.core.architectures.assembly import assemble, layer_norms, layer_of
-from planner.core.architectures.mixture import FLOAT32, read_mixture, routed, router, selection_bias
+from planner.core.architectures.mixture import (
+    FLOAT32,
+    Mixture,
+    read_mixture,
+    routed,
+    router,
+    selection_bias,
+    shared_experts,
+)
 from planner.core.architectures.query_norms import split_norms
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder
-from planner.core.grouped_attention import attention, read_heads
-from planner.core.rope import read_rope
+from planner.core.errors import BadInput
+from planner.core.grouped_attention import Heads, attention, read_heads
+from planner.core.model_scope import unknown
+from planner.core.modules import Linear, Module, Shard, gated_mlp, norm
+from planner.core.rope import Rope, read_rope
+
+SPARSE = "block_sparse_moe"
 
 
 def build_minimax_m2(keys: ConfigKeys) -> Decoder:
     """Return a MiniMax M2; source: vLLM `models.minimax_m2`."""
     heads = read_heads(keys)
     mixture = read_mixture(keys, count="num_local_experts", width="intermediate_size")
-    chooses_by_bias = keys.flag("use_routing_bias")
     modules = (
         *attention(heads, qkv_bias=keys.flag("attention_bias")),
         *split_norms(heads),
-        *((selection_bias(mixture.count, name="mlp.e_score_correction_bias"),) if chooses_by_bias else ()),
-        routed(mixture),
-        router(mixture, dtype=FLOAT32),
+        *_routing(keys, mixture, name="mlp"),
         layer_norms(heads.hidden),
     )
-    layer = layer_of(modules, heads.cache())
     return assemble(
         keys,
-        (layer,) * keys.required_size("num_hidden_layers"),
+        (layer_of(modules, heads.cache()),) * keys.required_size("num_hidden_layers"),
         width=mixture.width,
         heads=heads,
-        ropes=(read_rope(keys, head_dim=heads.size, rotary_dim=keys.size("rotary_dim")),),
+        ropes=(_rope(keys, heads),),
         ties=False,
     )
 
 
+def _routing(keys: ConfigKeys, mixture: Mixture, *, name: str) -> Iterator[Module]:
+    if keys.flag("use_routing_bias"):
+        yield selection_bias(mixture.count, name=f"{name}.e_score_correction_bias")
+    yield routed(mixture, name=name)
+    yield router(mixture, name=f"{name}.gate", dtype=FLOAT32)
+
+
+def _rope(keys: ConfigKeys, heads: Heads) -> Rope:
+    return read_rope(keys, head_dim=heads.size, rotary_dim=keys.size("rotary_dim"))
+
+
+def build_minimax_m3(keys: ConfigKeys) -> Decoder:
+    """Return a MiniMax M3, whose sparse layers keep an index beside keys and values.
+
+    Source: vLLM `models.minimax_m3`.
+    """
+    heads = read_heads(keys)
+    mixture = read_mixture(keys, count="num_local_experts", width="intermediate_size", shared="n_shared_experts")
+    experts = (*_routing(keys, mixture, name=SPARSE), *shared_experts(mixture, name=f"{SPARSE}.shared_experts"))
+    mlps = (gated_mlp("mlp", heads.hidden, keys.required_size("dense_intermediate_size")), experts)
+    index = _sparse_attention(keys)
+    attentions = (_attention(keys, heads), tuple(_indexed(index, _attention(keys, heads))))
+    size = index.required_size("sparse_index_dim")
+    caches = (heads.cache(), replace(heads.cache(), index_head_dim=size))
+    layers = {
+        (picks, holds): layer_of((*attentions[picks], layer_norms(heads.hidden), *mlps[holds]), caches[picks])
+        for picks in (False, True)
+        for holds in (False, True)
+    }
+    picking = _numbers(index, "sparse_attention_freq", keys.required_size("num_hidden_layers"))
+    holding = _numbers(keys, "moe_layer_freq", keys.required_size("num_hidden_layers"))
+    return assemble(
+        keys,
+        (layers[place] for place in zip(picking, holding, strict=True)),
+        width=keys.required_size("dense_intermediate_size"),
+        heads=heads,
+        ropes=(read_rope(keys, head_dim=heads.size),),
+        ties=False,
+    )
+
+
+def _sparse_attention(keys: ConfigKeys) -> ConfigKeys:
+    stated = keys.mapping("sparse_attention_config")
+    if stated is None:
+        raise unknown("sparse_attention_config", "a MiniMax M3 that does not state its sparse attention")
+    return ConfigKeys(stated, {}, {})
+
+
+def _attention(keys: ConfigKeys, heads: Heads) -> tuple[Module, ...]:
+    if keys.flag("attention_output_gate"):
+        raise unknown("attention_output_gate", "a gate on attention is not planned yet for this family.")
+    return tuple(attention(heads, normalises=True))
+
+
+def _indexed(index: ConfigKeys, modules: tuple[Module, ...]) -> Iterator[Module]:
+    """The merged projection gives the index's queries too, and one key that every rank computes."""
+    count, size = index.required_size("sparse_num_index_heads"), index.required_size("sparse_index_dim")
+    queries = Shard(name="index_q_proj", outputs=count * size, units=count)
+    key = Shard(name="index_k_proj", outputs=size, units=1)
+    for module in modules:
+        if isinstance(module, Linear) and module.name.endswith("qkv_proj"):
+            yield replace(module, shards=(*module.shards, queries, key))
+        else:
+            yield module
+    yield norm("self_attn.index_q_norm", size)
+    yield norm("self_attn.index_k_norm", size)
+
+
+def _numbers(keys: ConfigKeys, name: str, layers: int) -> tuple[bool, ...]:
+    stated = keys.value(name)
+    if not isinstance(stated, list | tuple) or len(stated) < layers:
+        message = f"{name} must be a list with a number for each of the {layers} layers."
+        raise BadInput(field=name, message=message, fix="give it in config.json as the checkpoint has it")
+    return tuple(bool(value) for value in stated[:layers])
+
+
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {"MiniMaxM2ForCausalLM": Architecture(model_type="minimax_m2", build=build_minimax_m2, first="0.11.1")}
+    {
+        "MiniMaxM2ForCausalLM": Architecture(model_type="minimax_m2", build=build_minimax_m2, first="0.11.1"),
+        "MiniMaxM3SparseForCausalLM": Architecture(model_type="minimax_m3", build=build_minimax_m3, first="0.24"),
+        "MiniMaxM3ForCausalLM": Architecture(model_type="minimax_m3", build=build_minimax_m3, first="0.24"),
+    }
 )

@@ -81,13 +81,12 @@ def router(
     name: str = "mlp.gate",
     dtype: str | None = None,
     bias: bool = False,
-    outputs: int | None = None,
 ) -> Linear:
-    """Return the router, whole on every rank and never quantised; `outputs` where it counts more than the experts."""
+    """Return the router, whole on every rank and never quantised."""
     return Linear(
         name=name,
         inputs=mixture.hidden_size,
-        shards=(Shard(name=name.rpartition(".")[2], outputs=outputs or mixture.count),),
+        shards=(Shard(name=name.rpartition(".")[2], outputs=mixture.count),),
         split=Split.REPLICATED,
         bias=bias,
         dtype=dtype,

@@ -8,11 +8,14 @@ from planner.core.architectures import (
     deepseek,
     glm_moe,
     gpt_oss,
+    kimi_linear,
+    latent_kin,
     llama4,
     mimo,
     minimax,
     mixtral,
     qwen_moe,
+    sparse_latent,
     step,
     windowed_moe,
 )
@@ -31,5 +34,8 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         **windowed_moe.ARCHITECTURES,
         **mimo.ARCHITECTURES,
         **step.ARCHITECTURES,
+        **sparse_latent.ARCHITECTURES,
+        **latent_kin.ARCHITECTURES,
+        **kimi_linear.ARCHITECTURES,
     }
 )
