@@ -1,10 +1,12 @@
 """vLLM's allocator checked alone: from the memory that a log states to the blocks, tokens and concurrency it states."""
 
+from planner.accuracy.notes import set_aside
 from planner.catalog.boots import Boot
 from planner.core.estimate import Estimate, Question, design_of, situations_of
 from planner.core.kv_cache import KvCachePlan
 from planner.core.units import GIB, bytes_from_gib
 
+SIZED = frozenset({"booted", "out_of_memory_under_load", "hung"})
 HALF_A_HUNDREDTH = GIB // 200  # logs print GiB, and concurrency, with two decimals
 
 
@@ -12,7 +14,8 @@ def allocator_exact(boot: Boot, question: Question, answer: Estimate) -> bool | 
     """Return whether the logged memory gives the logged figures, to its rounding; None where one of both is missing."""
     per_stage = _logged_memory(boot, answer.layout.pipeline_parallel_size)
     stated = boot.num_gpu_blocks or boot.kv_tokens or boot.max_concurrency
-    if not per_stage or not stated or boot.num_gpu_blocks_override is not None or boot.outcome != "booted":
+    incomparable = boot.num_gpu_blocks_override is not None or boot.id in set_aside("allocator")
+    if not per_stage or not stated or incomparable or boot.outcome not in SIZED or not answer.ranks:
         return None
     low, high = (_plan(question, answer, per_stage, side) for side in (-HALF_A_HUNDREDTH, HALF_A_HUNDREDTH))
     return (

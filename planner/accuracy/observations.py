@@ -1,5 +1,6 @@
 """Published boots as observations for the fit: what each stage of an answered case measured."""
 
+import re
 from collections.abc import Sequence
 
 from planner.accuracy.cases import Case
@@ -12,6 +13,9 @@ from planner.core.observation import Observation
 from planner.core.situation import Situation
 from planner.core.stage_weights import stage_weights
 from planner.core.units import GIB
+
+
+ONE_RELEASE = re.compile(r"\d+\.\d+(?:\.[\dx]+)?$")
 
 
 def observations(cases: Sequence[Case]) -> list[Observation]:
@@ -32,8 +36,9 @@ def observations(cases: Sequence[Case]) -> list[Observation]:
 
 
 def _speaks_for(boot: Boot) -> bool:
-    """Whether model, device, release and layout are stated: a boot of another release would blur the fit."""
-    return boot.tier != "C" and not boot.assumed & {"model", "gpu", "vllm", "tp"}
+    """Whether model, device and layout are stated, and one minor release: any other boot would blur the fit."""
+    one_release = "vllm" not in boot.assumed or ONE_RELEASE.match(boot.vllm) is not None
+    return boot.tier != "C" and not boot.assumed & {"model", "gpu", "tp"} and one_release
 
 
 def _stages(case: Case, question: Question) -> list[Observation]:

@@ -1,22 +1,13 @@
 """Boots that stopped, and those that ran out of memory later: foreseen or missed, and why."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
+from planner.accuracy.notes import explanations
 from planner.accuracy.rates import Rate
 from planner.accuracy.scores import Score
 
-_MISSES = Path(__file__).with_name("misses.tsv")
 WARNED = frozenset({"tight", "at_risk"})
-
-
-@cache
-def explanations() -> Mapping[str, str]:
-    """Return why the planner does not foresee the end of a boot, or sees one that did not come, by the boot's id."""
-    lines = _MISSES.read_text(encoding="utf-8").splitlines()[1:]
-    return dict(line.split("\t", 1) for line in lines)
 
 
 def stops_account(scores: Sequence[Score]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from planner.accuracy.baseline import Looked, by_key, look_up
 from planner.accuracy.cases import Case
+from planner.accuracy.notes import set_aside
 from planner.accuracy.rates import Rate, quantile
 from planner.accuracy.scores import TERMS, Figure, Score
 from planner.accuracy.stops import stops_account, under_load_account
@@ -35,7 +36,9 @@ def summary(cases: Sequence[Case], scores: Sequence[Score]) -> dict[str, Any]:
         "by_gpu": _split(late, looked, gpu_of),
         "by_version": _split(late, looked, version_of),
         "by_kind": _split(late, looked, kind_of),
-        "stated": _block([s for s in late if not s.case.assumed], [one for one in looked if not one.score.case.assumed]),
+        "stated": _block(
+            [s for s in late if not s.case.assumed], [one for one in looked if not one.score.case.assumed]
+        ),
         "inferred": _block([s for s in late if s.case.assumed], [one for one in looked if one.score.case.assumed]),
         "early": _block([s for s in judged if _version(s) < HEADLINE_SINCE], ()),
         "context_only": _block([score for score in scores if score.case.boot.tier not in JUDGED_TIERS], ()),
@@ -92,7 +95,9 @@ def _block(scores: Sequence[Score], looked: Sequence[Looked]) -> dict[str, Any]:
 
 
 def _split(scores: Sequence[Score], looked: Sequence[Looked], key: Callable[[Score], str]) -> dict[str, Any]:
-    blocks = {name: _block(group, [o for o in looked if key(o.score) == name]) for name, group in by_key(scores, key).items()}
+    blocks = {
+        name: _block(group, [o for o in looked if key(o.score) == name]) for name, group in by_key(scores, key).items()
+    }
     return {name: block for name, block in blocks.items() if block["available_kv"]["n"]}
 
 
@@ -127,8 +132,11 @@ def _allocator(scores: Sequence[Score]) -> dict[str, Any]:
         "n": len(checked),
         "exact": exact,
         "wilson": Rate(hits=exact, n=len(checked)).bounds,
-        "by_kind": {k: {"n": len(group), "exact": sum(bool(s.allocator_exact) for s in group)} for k, group in kinds.items()},
+        "by_kind": {
+            k: {"n": len(group), "exact": sum(bool(s.allocator_exact) for s in group)} for k, group in kinds.items()
+        },
         "wrong": wrong,
+        "set_aside": {s.case.boot.id: why for s in scores if (why := set_aside("allocator").get(s.case.boot.id))},
     }
 
 

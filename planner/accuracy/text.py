@@ -70,7 +70,7 @@ def tables(account: dict[str, Any]) -> list[tuple[str, Row, list[Row]]]:
 
 
 def _version_name(name: str) -> str:
-    return name.replace(".0", ".", 1) if name[:2] == "0." and len(name) == 4 else name  # noqa: PLR2004 -- 0.NN
+    return name.replace(".0", ".", 1) if name[:2] == "0." and len(name) == 4 else name
 
 
 def _part_rows(account: dict[str, Any]) -> Iterator[Row]:
@@ -81,7 +81,10 @@ def _part_rows(account: dict[str, Any]) -> Iterator[Row]:
 
 
 def _macro_rows(macro: dict[str, Any]) -> list[Row]:
-    return [_macro_row(label, macro["cells"], macro[key]) for label, key in (("planner", "available_kv"), ("baseline", "baseline"))]
+    return [
+        _macro_row(label, macro["cells"], macro[key])
+        for label, key in (("planner", "available_kv"), ("baseline", "baseline"))
+    ]
 
 
 def _macro_row(label: str, cells: int, means: dict[str, Any]) -> Row:
@@ -131,6 +134,8 @@ def _allocator_sentences(allocator: dict[str, Any]) -> Iterator[str]:
     )
     if allocator["wrong"]:
         yield "Allocator differs: " + "; ".join(f"{boot} ({kind})" for boot, kind in allocator["wrong"].items()) + "."
+    if allocator["set_aside"]:
+        yield "Allocator not asked: " + "; ".join(f"{boot}: {why}" for boot, why in allocator["set_aside"].items()) + "."
 
 
 def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:

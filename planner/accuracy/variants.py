@@ -36,7 +36,9 @@ BLOCK_FP8 = {
     "modules_to_not_convert": list(LEFT_IN_16_BITS),
 }
 MODELOPT_FP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": list(UNTOUCHED[:1])}
-COMPRESSORS = re.compile(r"^(redhatai|neuralmagic|nm-testing|cyankiwi|unsloth|inferact|sakamakismile|cpatonn)/", re.IGNORECASE)
+COMPRESSORS = re.compile(
+    r"^(redhatai|neuralmagic|nm-testing|cyankiwi|unsloth|inferact|sakamakismile|cpatonn)/", re.IGNORECASE
+)
 
 
 def named_quantization(name: str, stated: str = "") -> Mapping[str, Any] | None:

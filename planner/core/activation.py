@@ -49,7 +49,8 @@ def bytes_per_logit(situation: Situation, fit: ActivationFit) -> float:
     """Return the bytes that one logit takes while it is sampled, the logit itself included.
 
     Before 0.17, and for fewer than 8 sequences, top-k/top-p sorts the vocabulary; from 0.17 a kernel masks in place.
-    The second model runner samples with noise alone when it profiles.
+    A vocabulary of a power of two took no more than masking on both boots that sorted one; why is not known. The second
+    model runner samples with noise alone when it profiles.
     """
     if situation.args.model_runner == "v2":
         copies = situation.facts.version < SECOND_RUNNER_COPIES_BEFORE
@@ -58,13 +59,17 @@ def bytes_per_logit(situation: Situation, fit: ActivationFit) -> float:
 
 
 def sorts(situation: Situation) -> bool:
-    """Whether the first runner sorts the vocabulary to sample."""
-    return situation.facts.version < SORTS_BEFORE or situation.sampled_rows < SORTS_BELOW_ROWS
+    """Whether the first runner takes memory to sort the vocabulary when it samples."""
+    vocabulary = situation.model.vocab_size
+    is_power_of_two = vocabulary & (vocabulary - 1) == 0
+    wanted = situation.facts.version < SORTS_BEFORE or situation.sampled_rows < SORTS_BELOW_ROWS
+    return wanted and not is_power_of_two
 
 
 def mask_bytes(situation: Situation) -> int:
     """Return the masking kernel's buffer: a float32 row of the vocabulary for each multiprocessor; it stays."""
-    if not situation.samples or situation.args.model_runner == "v2" or sorts(situation):
+    old = situation.facts.version < SORTS_BEFORE
+    if not situation.samples or situation.args.model_runner == "v2" or old or sorts(situation):
         return 0
     many = MULTIPROCESSORS.get(situation.gpu.compute_capability or (0, 0), MULTIPROCESSORS_ELSEWHERE)
     programs = min(many, situation.sampled_rows)
@@ -175,7 +180,9 @@ def _language_formula(situation: Situation, fit: ActivationFit) -> str:
         )
     passing = passing_bytes(situation)
     block = widest_block_bytes(situation)
-    widest = in_gib(passing) if passing > block else f"{tokens} x {block / args.max_num_batched_tokens:,.0f} B of a block"
+    widest = (
+        in_gib(passing) if passing > block else f"{tokens} x {block / args.max_num_batched_tokens:,.0f} B of a block"
+    )
     sampling = f" (sampling needs {in_gib(sampler_bytes(situation, fit))})" if situation.samples else ""
     return f"layers: {widest} + {fit.body_hidden_copies:.1f} x {element} B x {tokens} x {hidden}{sampling}"
 
@@ -199,4 +206,3 @@ def staying_parts(situation: Situation) -> Iterator[str]:
     if mask:
         yield f"{in_words(mask)} masking buffer"
     yield f"{in_words(staying_bytes(situation) - shared - mask)} cuBLAS workspace"
-

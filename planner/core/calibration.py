@@ -47,7 +47,11 @@ def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
         activation=terms[0],
         non_torch=terms[1],
         cuda_graphs=terms[2],
-        overhead=_together(terms, group.joint_scale if known else 1.0),
+        overhead=_together(
+            terms,
+            scale=group.joint_scale if known else 1.0,
+            least=0 if familiar else round(fit.unseen_share * situation.gpu.total_bytes),
+        ),
     )
 
 
@@ -144,12 +148,15 @@ def _term(
     )
 
 
-def _together(terms: Sequence[Term], scale: float) -> Interval:
-    """Independent errors add in quadrature; the scale was set so that the sum's interval holds as often as it says."""
+def _together(terms: Sequence[Term], *, scale: float, least: int) -> Interval:
+    """Independent errors add in quadrature; the scale was set so that the sum's interval holds as often as it says.
+
+    `least` is how far boots lay off where too few speak for this release and device.
+    """
     inside = [term for term in terms if term.inside_budget]
     central = sum(term.bytes for term in inside)
-    below = scale * math.hypot(*(term.bytes - term.low_bytes for term in inside))
-    above = scale * math.hypot(*(term.high_bytes - term.bytes for term in inside))
+    below = max(least, scale * math.hypot(*(term.bytes - term.low_bytes for term in inside)))
+    above = max(least, scale * math.hypot(*(term.high_bytes - term.bytes for term in inside)))
     return Interval(low_bytes=max(0, round(central - below)), bytes=central, high_bytes=round(central + above))
 
 
@@ -159,7 +166,7 @@ def _familiar(situation: Situation, fit: Fit) -> bool:
 
 def _boots_seen(situation: Situation, fit: Fit) -> int:
     version = situation.facts.version
-    return fit.boots_of((version.major, version.minor), situation.gpu.compute_capability, situation.kind)
+    return fit.boots_of((version.major, version.minor), situation.gpu.slug, situation.kind)
 
 
 def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
@@ -178,6 +185,7 @@ def _distance(situation: Situation, boot: Evidence) -> tuple[float, ...]:
     apart = abs(100 * (version.major - boot.version[0]) + version.minor - boot.version[1])
     return (
         boot.compute_capability != situation.gpu.compute_capability,
+        boot.gpu != situation.gpu.slug,
         boot.kind != situation.kind,
         apart,
         boot.model_runner != situation.args.model_runner,

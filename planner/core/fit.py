@@ -51,7 +51,7 @@ class ActivationFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonTorchGroup:
-    """Non-torch growth of one way to spread ranks on one kind of device, since or before 0.18.
+    """Non-torch growth of one way to spread ranks on one kind of device, in one era of measuring.
 
     `bytes_per_tp_hidden` is what each hidden unit of each tensor-parallel rank adds (communication workspaces).
     `joint_scale` makes the interval of all measured terms together hold as often as it says on boots of this group.
@@ -59,7 +59,7 @@ class NonTorchGroup:
 
     spread_over: str
     hardware: str
-    since_0_18: bool
+    era: str
     base_bytes: float
     bytes_per_tp_hidden: float
     spread: Spread
@@ -106,6 +106,7 @@ class Evidence:
     terms: frozenset[str]
     version: tuple[int, int]
     compute_capability: tuple[int, int]
+    gpu: str
     model_runner: str
     architecture: str
     kind: str
@@ -116,22 +117,24 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """Everything learned, and the boots it was learned from."""
+    """Everything learned, and the boots it was learned from.
 
+    `unseen_share` of the device's memory is how far the terms together were off, nine times in ten, on boots of a
+    release and device that fewer than five boots speak for.
+    """
+
+    unseen_share: float
     activation: ActivationFit
     non_torch: NonTorchFit
     graphs: GraphFit
     evidence: tuple[Evidence, ...]
 
-    def boots_of(self, version: tuple[int, int], compute_capability: tuple[int, int] | None, kind: str) -> int:
-        """Return how many boots of this minor version on this compute capability the fit rests on.
+    def boots_of(self, version: tuple[int, int], gpu: str, kind: str) -> int:
+        """Return how many boots of this minor version on this GPU (its slug) the fit rests on.
 
         Models that keep states load other kernels: they and all others do not speak for one another.
         """
-        return sum(
-            e.version == version and e.compute_capability == compute_capability and _alike(e.kind, kind)
-            for e in self.evidence
-        )
+        return sum(e.version == version and e.gpu == gpu and _alike(e.kind, kind) for e in self.evidence)
 
 
 def _alike(one: str, other: str) -> bool:

@@ -30,7 +30,7 @@ from planner.core.graphs import (
     quantises_activations,
     split_workspace_bytes,
 )
-from planner.core.non_torch import exact_bytes, logits_unaligned, non_torch_bytes, since_0_18
+from planner.core.non_torch import era, exact_bytes, logits_unaligned, non_torch_bytes
 from planner.core.observation import Observation, evidence_of
 from planner.core.situation import Situation
 from planner.core.units import MIB
@@ -46,6 +46,7 @@ _START = ActivationFit(
 
 
 UNFITTED = Fit(
+    unseen_share=0.0,
     activation=_START,
     non_torch=NonTorchFit(
         groups=(), unaligned_alone_bytes=0.0, unaligned_together_bytes=0.0, unaligned_boots=(), extrapolated=NO_SPREAD
@@ -67,6 +68,7 @@ def fit_constants(observations: Sequence[Observation]) -> Fit:
     """Return the fitted constants, with spreads of zero."""
     activation = fit_activation(observations)
     return Fit(
+        unseen_share=0.0,
         activation=activation,
         non_torch=fit_non_torch(observations, activation),
         graphs=fit_graphs(observations),
@@ -155,12 +157,12 @@ def grown_of(o: Observation, activation: ActivationFit) -> float | None:
     return o.overhead_bytes - activation_bytes(o.situation, activation) - exact_bytes(o.situation)
 
 
-def group_key(situation: Situation) -> tuple[str, str, bool]:
-    return situation.spread_over, situation.hardware, since_0_18(situation)
+def group_key(situation: Situation) -> tuple[str, str, str]:
+    return situation.spread_over, situation.hardware, era(situation)
 
 
-def _group(key: tuple[str, str, bool], boots: Sequence[tuple[Observation, float]]) -> NonTorchGroup:
-    spread_over, hardware, later = key
+def _group(key: tuple[str, str, str], boots: Sequence[tuple[Observation, float]]) -> NonTorchGroup:
+    spread_over, hardware, counted = key
     sizes = np.array([size for _, size in boots])
     per_hidden = 0.0
     base = float(np.median(sizes))
@@ -170,7 +172,7 @@ def _group(key: tuple[str, str, bool], boots: Sequence[tuple[Observation, float]
     return NonTorchGroup(
         spread_over=spread_over,
         hardware=hardware,
-        since_0_18=later,
+        era=counted,
         base_bytes=base,
         bytes_per_tp_hidden=per_hidden,
         spread=NO_SPREAD,

@@ -12,7 +12,9 @@ from planner.core.fit import NonTorchFit, NonTorchGroup
 from planner.core.situation import Situation
 from planner.core.units import cdiv, in_gib, in_words
 
-ERA = Version(0, 18)
+LATE_SINCE = Version(0, 18)
+ERA_WORDS = {"early": "before 0.18", "late": "0.18 to 0.26", "free_memory": "0.27.1 on"}
+ERAS = ("early", "late", "free_memory")
 ALIGNMENT_BYTES = 16
 FLOAT32_BYTES = 4
 BAD_WORDS_AND_BIASES = 4 * 1024 * 4  # bytes a sequence: four int32 tables of 1,024 entries
@@ -25,9 +27,11 @@ NEAREST_SPREADING = {
 SOURCE = "growth of non-torch memory during published boots, by how ranks are spread, device and version"
 
 
-def since_0_18(situation: Situation) -> bool:
-    """Whether the version belongs to the later era (cuBLAS workspaces and kernels loaded early grew then)."""
-    return situation.facts.version >= ERA
+def era(situation: Situation) -> str:
+    """Return how the release counts: `early` (before 0.18), `late` (more is loaded early), `free_memory` (0.27.1 on)."""
+    if situation.facts.measures_by_mem_get_info:
+        return "free_memory"
+    return "late" if situation.facts.version >= LATE_SINCE else "early"
 
 
 def nearest_group(situation: Situation, fit: NonTorchFit) -> NonTorchGroup:
@@ -35,19 +39,19 @@ def nearest_group(situation: Situation, fit: NonTorchFit) -> NonTorchGroup:
     return min(fit.groups, key=lambda group: mismatch(situation, group))
 
 
-def mismatch(situation: Situation, group: NonTorchGroup) -> tuple[int, bool, bool]:
-    """Return in what a group differs: spreading (how far), device, era; all zero is a match."""
+def mismatch(situation: Situation, group: NonTorchGroup) -> tuple[int, bool, int]:
+    """Return in what a group differs: spreading (how far), device, era (how far); all zero is a match."""
     nearest_first = NEAREST_SPREADING[situation.spread_over]
     return (
         nearest_first.index(group.spread_over),
         group.hardware != situation.hardware,
-        group.since_0_18 != since_0_18(situation),
+        abs(ERAS.index(group.era) - ERAS.index(era(situation))),
     )
 
 
 def logits_unaligned(situation: Situation) -> bool:
     """Whether rows of float32 logits start off the 16-byte grid where the first runner samples (seen from 0.18 on)."""
-    samples = situation.samples and situation.args.model_runner == "v1" and since_0_18(situation)
+    samples = situation.samples and situation.args.model_runner == "v1" and era(situation) != "early"
     return samples and situation.model.vocab_size * FLOAT32_BYTES % ALIGNMENT_BYTES != 0
 
 
@@ -92,7 +96,7 @@ def non_torch_bytes(situation: Situation, fit: NonTorchFit) -> float:
 
 def non_torch_formula(situation: Situation, group: NonTorchGroup, fit: NonTorchFit) -> str:
     """Return the formula with its numbers."""
-    parts = [f"{in_gib(group.base_bytes)} ({group.spread_over}, {group.hardware})"]
+    parts = [f"{in_gib(group.base_bytes)} ({group.spread_over}, {group.hardware}, {ERA_WORDS[group.era]})"]
     if group.bytes_per_tp_hidden:
         tp, hidden = situation.layout.tensor_parallel_size, situation.model.hidden_size
         parts.append(f"{group.bytes_per_tp_hidden:,.0f} B x {tp} ranks x {hidden:,} hidden")

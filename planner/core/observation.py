@@ -62,6 +62,7 @@ def evidence_of(observations: Iterable[Observation]) -> tuple[Evidence, ...]:
             terms=terms | known,
             version=(s.facts.version.major, s.facts.version.minor),
             compute_capability=s.gpu.compute_capability or (0, 0),
+            gpu=s.gpu.slug,
             model_runner=s.args.model_runner,
             architecture=s.model.architecture,
             kind=s.kind,

@@ -37,7 +37,8 @@ def fit_boots(observations: Sequence[Observation]) -> Fit:
         graphs=_graph_spreads(seen, unseen, constants, without),
     )
     groups = tuple(replace(g, joint_scale=_joint_scale(g, seen, spread, without)) for g in spread.non_torch.groups)
-    return replace(spread, non_torch=replace(spread.non_torch, groups=groups))
+    joint = replace(spread, non_torch=replace(spread.non_torch, groups=groups))
+    return replace(joint, unseen_share=_unseen_share(unseen, without))
 
 
 def held_out_fits(observations: Sequence[Observation]) -> dict[str, Fit]:
@@ -49,8 +50,8 @@ def held_out_fits(observations: Sequence[Observation]) -> dict[str, Fit]:
 def is_seen(observation: Observation, fit: Fit) -> bool:
     """Whether enough boots of this version and device are behind the fit."""
     situation = observation.situation
-    version, capability = situation.facts.version, situation.gpu.compute_capability
-    return fit.boots_of((version.major, version.minor), capability, situation.kind) >= ENOUGH_BOOTS
+    version = situation.facts.version
+    return fit.boots_of((version.major, version.minor), situation.gpu.slug, situation.kind) >= ENOUGH_BOOTS
 
 
 def quantile(values: Sequence[float], level: float) -> float:
@@ -107,7 +108,7 @@ def _group_spread(
 ) -> Spread:
     if len(group.boots) < ENOUGH_BOOTS:
         return few
-    key = (group.spread_over, group.hardware, group.since_0_18)
+    key = (group.spread_over, group.hardware, group.era)
     members = [o for o in distinct if o.boot in group.boots and group_key(o.situation) == key]
     errors = [error for o in members if (error := _non_torch_error(o, without[o.group])) is not None]
     return spread_of(errors)
@@ -176,11 +177,21 @@ def _ratio_spread(ratios: Sequence[float]) -> Spread:
 
 def _joint_scale(group: NonTorchGroup, seen: Sequence[Observation], fit: Fit, without: Mapping[str, Fit]) -> float:
     """Return what the quadrature of the terms' spreads must be multiplied by to hold 90 % of the group's sums."""
-    key = (group.spread_over, group.hardware, group.since_0_18)
+    key = (group.spread_over, group.hardware, group.era)
     members = [o for o in seen if o.overhead_bytes is not None and group_key(o.situation) == key]
     if len(group.boots) < ENOUGH_BOOTS or not members:
         return 1.0
     return quantile([_standardised(o, fit, without[o.group]) for o in members], JOINT)
+
+
+def _unseen_share(unseen: Sequence[Observation], without: Mapping[str, Fit]) -> float:
+    """Return how far all terms together are off on boots that few others speak for, as a share of the device."""
+    shares = [
+        abs(o.overhead_bytes - measured_terms(o.situation, without[o.group]).overhead.bytes) / o.situation.gpu.total_bytes
+        for o in unseen
+        if o.overhead_bytes is not None
+    ]
+    return quantile(shares, JOINT) if shares else 0.0
 
 
 def _standardised(o: Observation, fit: Fit, without: Fit) -> float:
