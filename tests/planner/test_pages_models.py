@@ -10,7 +10,7 @@ from planner.core.errors import Unknown
 from planner.models import GpuType, ModelSpec
 from tests.factories import a_config, a_gpu_type, a_model
 
-UNPLANNED = {"architectures": ["MambaForCausalLM"], "model_type": "mamba", "num_hidden_layers": 64, "vocab_size": 50280}
+UNPLANNED = {"architectures": ["AcmeForCausalLM"], "model_type": "acme", "num_hidden_layers": 64, "vocab_size": 50280}
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def operator(client, alice):
 
 
 def an_unplanned_model(user):
-    return services.model_add_from_config(user=user, name="acme/mamba", config=UNPLANNED, source="a test")
+    return services.model_add_from_config(user=user, name="acme/odd", config=UNPLANNED, source="a test")
 
 
 def names(answer):
@@ -49,28 +49,28 @@ def test_weights_are_stated_by_data_type(operator, alice):
 
 def test_a_model_that_cannot_be_planned_shows_its_facts_and_says_why(operator, alice):
     an_unplanned_model(alice)
-    html = operator.get("/models/acme--mamba").content.decode()
+    html = operator.get("/models/acme--odd").content.decode()
     assert "Not planned yet." in html
     assert "<dd>64</dd>" in html
     assert "Plan it" not in html
-    data = operator.get("/models/acme--mamba.json").json()["model"]
+    data = operator.get("/models/acme--odd.json").json()["model"]
     assert data["spec"] is None
-    assert "MambaForCausalLM" in data["unplanned"]
+    assert "AcmeForCausalLM" in data["unplanned"]
 
 
 def test_the_list_is_narrowed_by_what_can_be_planned(operator, alice):
     a_model(alice), an_unplanned_model(alice)
-    assert names(operator.get("/models.json")) == ["acme/mamba", "acme/small-llama"]
+    assert names(operator.get("/models.json")) == ["acme/odd", "acme/small-llama"]
     assert names(operator.get("/models.json?plannable=yes")) == ["acme/small-llama"]
-    assert names(operator.get("/models.json?plannable=no")) == ["acme/mamba"]
+    assert names(operator.get("/models.json?plannable=no")) == ["acme/odd"]
     assert names(operator.get("/models.json?architecture=llamaforcausallm")) == ["acme/small-llama"]
     assert names(operator.get("/models.json?origin=catalog")) == []
 
 
 def test_the_list_is_sorted_by_a_figure_and_the_unknown_stand_last(operator, alice):
     a_model(alice, "acme/b", num_hidden_layers=8), a_model(alice, "acme/a"), an_unplanned_model(alice)
-    assert names(operator.get("/models.json?ordering=kv_bytes_per_token")) == ["acme/a", "acme/b", "acme/mamba"]
-    assert names(operator.get("/models.json?ordering=-kv_bytes_per_token")) == ["acme/b", "acme/a", "acme/mamba"]
+    assert names(operator.get("/models.json?ordering=kv_bytes_per_token")) == ["acme/a", "acme/b", "acme/odd"]
+    assert names(operator.get("/models.json?ordering=-kv_bytes_per_token")) == ["acme/b", "acme/a", "acme/odd"]
 
 
 def test_an_edited_row_is_read_again(operator, alice):
