@@ -13,13 +13,13 @@ def _sizes(
     vocab_size: int,
     shared: Mapping[str, object] = MappingProxyType({}),
     *,
-    attends: tuple[int, int] | None = None,
+    attends: tuple[int, ...] = (),
     width: int | None = None,
     positions: int | None = None,
     **others: object,
 ) -> Mapping[str, object]:
-    """`attends` are (query heads, KV heads); `width` is that of the MLP, `shared` what several classes assume alike."""
-    heads = dict(zip(("num_attention_heads", "num_key_value_heads"), attends or (), strict=False))
+    """`attends` are query heads and, where they are fewer, KV heads; `shared` is what several classes assume alike."""
+    heads = dict(zip(("num_attention_heads", "num_key_value_heads"), attends, strict=False))
     sizes = {"intermediate_size": width, "max_position_embeddings": positions}
     stated = {key: size for key, size in sizes.items() if size is not None}
     base = {"hidden_size": hidden_size, "num_hidden_layers": num_hidden_layers, "vocab_size": vocab_size}
@@ -109,13 +109,13 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             8192,
             40,
             256000,
-            attends=(64, 64),
+            attends=(64,),
             width=22528,
             positions=8192,
             sliding_window=4096,
             tie_word_embeddings=True,
         ),
-        "olmo3": _sizes(4096, 32, 50304, attends=(32, 32), width=11008, positions=2048, sliding_window=4096),
+        "olmo3": _sizes(4096, 32, 50304, attends=(32,), width=11008, positions=2048, sliding_window=4096),
         "ministral": _sizes(4096, 32, 32000, attends=(32, 8), width=14336, positions=131072, sliding_window=4096),
         "qwen3_next": _sizes(
             2048,
@@ -197,11 +197,9 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             2560,
             54,
             32000,
-            attends=(32, 32),
+            attends=(32,),
             width=10240,
             positions=4096,
-            attention_hidden_size=5120,
-            attention_head_dim=160,
             mamba_d_state=64,
             mamba_d_conv=4,
             mamba_expand=2,
@@ -220,7 +218,7 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             32,
             32000,
             _MAMBA2,
-            attends=(32, 32),
+            attends=(32,),
             width=11008,
             positions=2048,
             num_local_experts=8,
@@ -271,14 +269,10 @@ HYBRID_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             3840,
             32,
             100352,
-            attends=(30, 30),
+            attends=(30,),
             width=11008,
             positions=65536,
             linear_conv_kernel_dim=4,
-            linear_key_head_dim=96,
-            linear_value_head_dim=192,
-            linear_num_key_heads=30,
-            linear_num_value_heads=30,
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""Rotary tables of models whose kinds of layers rotate differently: windows by a local base, full attention by its own."""
+"""Rotary tables of models whose kinds of layers rotate differently: windows by a local base, others by their own."""
 
 from collections.abc import Mapping
 from dataclasses import replace

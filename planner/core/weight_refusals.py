@@ -72,7 +72,7 @@ def _split_from_lender(lender: int) -> Reason:
     return Reason(
         rule="pp_unsupported",
         field="pipeline_parallel_size",
-        message=f"layers of a later pipeline stage read the keys and values of layer {lender}, which is on an earlier one.",
+        message=f"layers of a later pipeline stage read the keys and values of layer {lender} on an earlier one.",
         remedy="use --pipeline-parallel-size 1",
     )
 

@@ -177,6 +177,19 @@ MAMBA2 = {
     "mamba_conv_bias": True,
     "mamba_proj_bias": False,
 }
+ZAMBA2 = {
+    "mamba_d_state": 16,
+    "mamba_d_conv": 4,
+    "mamba_expand": 2,
+    "mamba_ngroups": 1,
+    "n_mamba_heads": 8,
+    "num_mem_blocks": 2,
+    "adapter_rank": 16,
+    "use_conv_bias": True,
+    "num_hidden_layers": 6,
+    "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid", "hybrid", "mamba"],
+    "hidden_act": "gelu",
+}
 NEMOTRON = {
     "mamba_num_heads": 16,
     "mamba_head_dim": 64,
@@ -292,6 +305,16 @@ STATES = {
         n_shared_experts=2,
         **NEMOTRON,
         **NEMOTRON_EXPERTS,
+    ),
+    "zamba2": small("Zamba2ForCausalLM", "zamba2", without=("num_key_value_heads",), **ZAMBA2),
+    "zamba2, one block, rotated, adapters, biases": small(
+        "Zamba2ForCausalLM",
+        "zamba2",
+        without=("num_key_value_heads",),
+        use_mem_rope=True,
+        use_shared_attention_adapter=True,
+        add_bias_linear=True,
+        **{**ZAMBA2, "num_mem_blocks": 1, "mamba_ngroups": 2},
     ),
     "lfm2": small(
         "Lfm2ForCausalLM",

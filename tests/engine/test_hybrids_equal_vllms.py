@@ -1,4 +1,4 @@
-"""Real vLLM as judge of windows, layers of different shapes and recurrent states: the same bytes and the same caches."""
+"""Real vLLM as judge of windows, layers of different shapes and recurrent states: the same bytes and caches."""
 
 import pytest
 

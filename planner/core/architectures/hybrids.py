@@ -15,6 +15,7 @@ from planner.core.architectures import (
     nemotron_nas,
     olmo_hybrid,
     qwen_next,
+    zamba2,
 )
 from planner.core.decoder import Architecture
 
@@ -31,5 +32,6 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         **nemotron_nas.ARCHITECTURES,
         **olmo_hybrid.ARCHITECTURES,
         **qwen_next.ARCHITECTURES,
+        **zamba2.ARCHITECTURES,
     }
 )

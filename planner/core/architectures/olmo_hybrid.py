@@ -11,21 +11,22 @@ from planner.core.architectures.assembly import assemble, layer_norms, moved_eve
 from planner.core.architectures.query_norms import whole_norms
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder, Layer
-from planner.core.delta_net import DeltaNet, read_delta_net
-from planner.core.grouped_attention import attention, read_heads
+from planner.core.delta_net import DeltaNet
+from planner.core.grouped_attention import Heads, attention, read_heads
 from planner.core.layer_types import FULL, LINEAR, layer_types, require_kinds
 from planner.core.modules import Module, Tensor, column, gated_mlp, norm, row
 from planner.core.rope import Rope, read_rope
 
 KINDS = frozenset({FULL, LINEAR})
 PERIOD = 4
+KEYS_TO_HIDDEN = 0.75
 
 
 def build(keys: ConfigKeys) -> Decoder:
     """Return the decoder."""
     heads = read_heads(keys)
     heads = replace(heads, size=heads.hidden // heads.queries)
-    net = read_delta_net(keys)
+    net = _net(keys, heads)
     width = keys.required_size("intermediate_size")
     rest = (*gated_mlp("mlp", heads.hidden, width), layer_norms(heads.hidden))
     ropes = _ropes(keys, heads.size)
@@ -33,7 +34,11 @@ def build(keys: ConfigKeys) -> Decoder:
         FULL: Layer(modules=(*attention(heads), *whole_norms(heads), *rest), caches=(heads.cache(),), ropes=ropes),
         LINEAR: Layer(modules=(*_recurrence(net), *rest), caches=(net.cache(),)),
     }
-    kinds = require_kinds(layer_types(keys, lambda index: LINEAR if (index + 1) % PERIOD else FULL), KINDS)
+    last = keys.required_size("num_hidden_layers") - 1
+    kinds = layer_types(
+        keys, lambda index: FULL if index == min(last, PERIOD - 1) or index % PERIOD == PERIOD - 1 else LINEAR
+    )
+    require_kinds(kinds, KINDS)
     return assemble(
         keys,
         [layers[kind] for kind in kinds],
@@ -41,6 +46,20 @@ def build(keys: ConfigKeys) -> Decoder:
         heads=heads,
         ends=moved_everywhere(plain_ends(keys), "embed_tokens", "final norm", "lm_head"),
         ropes=ropes,
+    )
+
+
+def _net(keys: ConfigKeys, heads: Heads) -> DeltaNet:
+    """Return the sizes of the states, which follow the heads where the config states none."""
+    key_heads = keys.size("linear_num_key_heads") or heads.queries
+    key_size = keys.size("linear_key_head_dim") or int(KEYS_TO_HIDDEN * heads.hidden / key_heads)
+    return DeltaNet(
+        hidden=heads.hidden,
+        key_heads=key_heads,
+        key_size=key_size,
+        value_heads=keys.size("linear_num_value_heads") or heads.queries,
+        value_size=keys.size("linear_value_head_dim") or 2 * key_size,
+        kernel=keys.required_size("linear_conv_kernel_dim"),
     )
 
 
