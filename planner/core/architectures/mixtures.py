@@ -6,6 +6,7 @@ from types import MappingProxyType
 from planner.core.architectures import (
     bailing,
     deepseek,
+    deepseek_v4,
     glm_moe,
     gpt_oss,
     kimi_linear,
@@ -30,6 +31,7 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         **glm_moe.ARCHITECTURES,
         **minimax.ARCHITECTURES,
         **deepseek.ARCHITECTURES,
+        **deepseek_v4.ARCHITECTURES,
         **bailing.ARCHITECTURES,
         **windowed_moe.ARCHITECTURES,
         **mimo.ARCHITECTURES,
