@@ -84,7 +84,7 @@ class EngineFacts:
     kv_states_padded: bool = True
     kv_states_count_drafts: tuple[str, ...] = ("none", "align", "all")
     kv_states_by_page: bool = True
-    kv_packing: str = "layout"
+    kv_packing: str = "layout_by_state"
     kv_promotes_replicated_apart: bool = True
     kv_promotes_to_full_block: bool = True
     kv_promotion_keeps_padding: bool = True

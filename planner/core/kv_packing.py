@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planner.core.engine import EngineFacts
 from planner.core.kv_merge import is_one_type
+from planner.core.kv_pages import cannot_plan
 from planner.core.kv_spec import KvSpec, SpecKind
 from planner.core.kv_table import Group, of_one_type
 from planner.core.units import cdiv
@@ -24,6 +25,11 @@ class _Bucket:
         return len({len(layers) for _, layers in self.by_page}) == 1
 
     @property
+    def patterns(self) -> int:
+        """How often a layer of each page size comes; 0 where they come unevenly, as vLLM then loses some."""
+        return self.repeats if self.balanced else 0
+
+    @property
     def repeats(self) -> int:
         return max(len(layers) for _, layers in self.by_page)
 
@@ -39,7 +45,7 @@ def packed_groups(specs: Sequence[KvSpec], facts: EngineFacts, *, block_outermos
     """
     if not facts.kv_packing or len({spec.page_bytes for spec in specs}) <= 1:
         return ()
-    if facts.kv_packing == "layout":
+    if facts.kv_packing.startswith("layout"):
         return _packed(specs, facts) if block_outermost else ()
     return _tuples(specs) if any(spec.kind is SpecKind.SLIDING_WINDOW_MLA for spec in specs) else ()
 
@@ -48,8 +54,12 @@ def _packed(specs: Sequence[KvSpec], facts: EngineFacts) -> tuple[Group, ...]:
     buckets = [_bucket(layers, specs) for layers in _typed(specs, facts)]
     least = max((b.repeats for b in buckets if b.balanced and len(b.by_page) > 1), default=0)
     repeats = best_repeats([b.repeats for b in buckets if b.balanced], least) if least else None
-    anchor = max(b.widest_bytes(len(b.layers) if _is_state(b, repeats) else _count(b, repeats)) for b in buckets)
-    return tuple(group for b in buckets for group in _split(b, _groups_of(b, repeats, anchor), specs))
+    states = {b for b in buckets if _is_state(b, repeats, facts)}
+    anchor = max(b.widest_bytes(len(b.layers) if b in states else _count(b, repeats)) for b in buckets)
+    counts = [_held(b, _count(b, repeats), anchor) if b in states else _count(b, repeats) for b in buckets]
+    if any(count > 1 and count > bucket.patterns for bucket, count in zip(buckets, counts, strict=True)):
+        raise cannot_plan(facts)
+    return tuple(group for b, count in zip(buckets, counts, strict=True) for group in _split(b, count, specs))
 
 
 def _typed(specs: Sequence[KvSpec], facts: EngineFacts) -> list[list[int]]:
@@ -87,9 +97,13 @@ def best_repeats(counts: Sequence[int], least: int) -> int:
     return max(range(max(1, least), most + 1), key=lambda size: (-sum(-count % size for count in counts), size))
 
 
-def _is_state(bucket: _Bucket, repeats: int | None) -> bool:
-    """Whether a bucket may be split down to one layer a group."""
-    if bucket.first.kind in (SpecKind.MAMBA, SpecKind.CIRCULAR):
+def _is_state(bucket: _Bucket, repeats: int | None, facts: EngineFacts) -> bool:
+    """Whether a bucket may be split down to one layer a group; 0.29 did so with recurrent states alone."""
+    if bucket.first.kind is SpecKind.MAMBA:
+        return True
+    if facts.kv_packing == "layout":
+        return False
+    if bucket.first.kind is SpecKind.CIRCULAR:
         return True
     return repeats is None and bucket.first.is_window
 
@@ -98,10 +112,8 @@ def _count(bucket: _Bucket, repeats: int | None) -> int:
     return cdiv(bucket.repeats, repeats) if bucket.balanced and repeats is not None else 1
 
 
-def _groups_of(bucket: _Bucket, repeats: int | None, anchor_bytes: int) -> int:
-    count = _count(bucket, repeats)
-    if not _is_state(bucket, repeats):
-        return count
+def _held(bucket: _Bucket, count: int, anchor_bytes: int) -> int:
+    """As many groups as let a block hold the states of each."""
     held = max(anchor_bytes // bucket.first.page_bytes, 1)
     return max(count, cdiv(len(bucket.layers), held))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.core.engine import EngineFacts
-from planner.core.errors import BadInput
+from planner.core.errors import BadInput, Refusal
 from planner.core.kv_merge import can_merge, cannot_remember, is_one_type
 from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind, counted, distinct
 
@@ -50,9 +50,10 @@ def _may_be_padded(spec: KvSpec, facts: EngineFacts) -> bool:
     return facts.kv_pages_unified_by == "padding" and spec.kind is not SpecKind.MLA
 
 
-def cannot_plan(facts: EngineFacts) -> BadInput:
+def cannot_plan(facts: EngineFacts) -> Refusal:
     """Return what is said of layers for which a release has no plan."""
-    return BadInput(
+    return Refusal(
+        "kv_page_unify",
         field="kv_cache_dtype",
         message=f"vLLM {facts.version} cannot give this model's layers pages of one size and stops.",
         fix="plan another release, or another KV-cache dtype or block size",
@@ -79,9 +80,11 @@ def _promotions(specs: Sequence[KvSpec], facts: EngineFacts) -> dict[KvSpec, KvS
     has_full = any(spec.is_full for spec in specs)
     made = {spec: _promoted(spec, block_size, facts) if has_full else spec for spec in dict.fromkeys(specs)}
     new = list(made.values())
-    one_type = can_merge(new) or is_one_type(new, states_by_page=facts.kv_states_by_page)
+    mixed = facts.kv_types_share_a_group and is_one_type(new, states_by_page=facts.kv_states_by_page)
+    one_type = can_merge(new) or mixed
     if cannot_remember(new) or not one_type:
-        raise BadInput(
+        raise Refusal(
+            "kv_promote_fail",
             field="disable_hybrid_kv_cache_manager",
             message="without the hybrid manager vLLM cannot bring this model's layers to one type of cache.",
             fix="drop --disable-hybrid-kv-cache-manager",
