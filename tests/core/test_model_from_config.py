@@ -80,9 +80,7 @@ class TestWhatIsAssumed:
         assert read(without(MISTRAL_7B_V03, "num_key_value_heads")).num_kv_heads == 8
 
     def test_mistral_without_the_key_slides(self):
-        with pytest.raises(Unknown) as error:
-            read(without(MISTRAL_7B_V03, "sliding_window"))
-        assert error.value.field == "sliding_window"
+        assert windows(read(without(MISTRAL_7B_V03, "sliding_window"))) == {4096}
 
     def test_opt_is_tied_unless_it_says_otherwise(self):
         assert read(OPT_125M).tie_word_embeddings
@@ -125,7 +123,11 @@ class TestContextLength:
         assert context.default(Version(0, 11, 0)) == 768
 
 
-MOE = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_local_experts": 8}
+MOE = {"architectures": ["FooMoeForCausalLM"], "model_type": "foo_moe", "num_local_experts": 8}
+
+
+def windows(model):
+    return {layer.caches[0].span for layer in model.layers}
 
 
 @pytest.mark.parametrize(
@@ -133,9 +135,7 @@ MOE = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_lo
     [
         ({**LLAMA_31_8B, **MOE}, "architectures", "mixture of experts"),
         ({**LLAMA_31_8B, "quantization_config": {"quant_method": "hqq"}}, "quantization_config", "hqq"),
-        ({**LLAMA_31_8B, "sliding_window": 4096}, "sliding_window", "sliding window (4096)"),
-        ({**QWEN2_7B, "use_sliding_window": True}, "sliding_window", "sliding window"),
-        ({**QWEN3_8B, "layer_types": ["full_attention", "sliding_attention"]}, "layer_types", "sliding_attention"),
+        ({**QWEN2_7B, "use_sliding_window": True, "max_window_layers": 20}, "max_window_layers", "some layers only"),
         ({**LLAMA_31_8B, "vision_config": {"hidden_size": 1}}, "vision_config", "vision"),
         ({**LLAMA_31_8B, "is_encoder_decoder": True}, "is_encoder_decoder", "encoder-decoder"),
         ({**QWEN2_7B, "is_causal": False}, "is_causal", "bidirectional"),
@@ -154,13 +154,22 @@ def test_what_is_not_planned_is_named_with_the_key_that_decides(config, field, w
     with pytest.raises(Unknown) as error:
         read(config)
     assert error.value.field == field
-    assert error.value.message.startswith("unknown architecture: ")
+    assert error.value.message.startswith(("unknown architecture: ", "unknown quantisation: "))
     assert words in error.value.message
 
 
 def test_layers_stated_full_make_a_window_harmless():
     """vLLM takes the window from the config only where `layer_types` does not say that all layers are full."""
-    assert read(QWEN3_8B, sliding_window=4096, use_sliding_window=True, layer_types=["full_attention"] * 36).num_layers
+    full = ["full_attention"] * 36
+    assert windows(read(QWEN3_8B, sliding_window=4096, use_sliding_window=True, layer_types=full)) == {None}
+
+
+def test_a_window_holds_for_every_layer_unless_their_types_say_otherwise():
+    """vLLM 0.32 `EngineArgs.create_engine_config`, and `LlamaAttention` for types of layers."""
+    in_turn = ["sliding_attention", "full_attention"] * 16
+    assert windows(read(LLAMA_31_8B, sliding_window=4096)) == {4096}
+    model = read(LLAMA_31_8B, sliding_window=4096, layer_types=in_turn)
+    assert [layer.caches[0].span for layer in model.layers[:3]] == [4096, None, 4096]
 
 
 @pytest.mark.parametrize(

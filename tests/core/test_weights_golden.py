@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.judged import ours
+from tests.engine.shapes_hybrid import WINDOWS
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "weights_vllm.json").read_text())
 CONFIGS = dict(GOLDEN["configs"])
@@ -22,5 +23,5 @@ def test_every_rank_takes_the_bytes_that_vllm_created(name):
 def test_the_vectors_cover_every_planned_architecture():
     from planner.core.families import FAMILIES
 
-    judged = {config["architectures"][0] for config in CONFIGS.values()}
+    judged = {config["architectures"][0] for config in (*CONFIGS.values(), *WINDOWS.values())}
     assert set(FAMILIES) - judged == {"ChatGLMForConditionalGeneration"}, "the same class as ChatGLMModel"
