@@ -11,6 +11,7 @@ from planner.core.capacity_report import capacity_of
 from planner.core.defaults import resolve
 from planner.core.drafter import Drafter, Target, drafter_of
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
+from planner.core.errors import Refusal
 from planner.core.free_memory import FreeMemory, free_memory
 from planner.core.hardware import Gpu
 from planner.core.host_memory import HostMemory, host_memory
@@ -204,13 +205,42 @@ def _refused(
     )
 
 
-def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings: tuple[Reason, ...]) -> Estimate:
+def _as_reason(stop: Refusal) -> Reason:
+    return Reason(rule=stop.rule, field=stop.field, message=stop.message, remedy=stop.fix, level="refuse")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """What an answer is made of: each stage's situation and budget, how the caches are grouped, what is free."""
+
+    situations: tuple[Situation, ...]
+    stages: tuple[StageBudget, ...]
+    design: CacheDesign
+    free: FreeMemory
+
+
+def sizing_of(question: Question, resolved: ResolvedArgs, layout: Layout) -> Sizing:
+    """Return the budget and the caches of a deployment that no rule refuses.
+
+    Raises Refusal where vLLM stops at the caches, Unknown where their bytes cannot be derived.
+    """
     situations = situations_of(question, resolved, layout)
-    stages = tuple(stage_budget(situation, question.fit) for situation in situations)
-    design = design_of(question, situations[-1])
+    return Sizing(
+        situations=situations,
+        stages=tuple(stage_budget(situation, question.fit) for situation in situations),
+        design=design_of(question, situations[-1]),
+        free=free_memory(question.gpu, layout, question.facts, question.free_bytes),
+    )
+
+
+def _sized(question: Question, resolved: ResolvedArgs, layout: Layout, warnings: tuple[Reason, ...]) -> Estimate:
+    try:
+        sizing = sizing_of(question, resolved, layout)
+    except Refusal as stop:
+        return _refused(resolved, layout, (_as_reason(stop),), warnings)
+    situations, stages, design, free = sizing.situations, sizing.stages, sizing.design, sizing.free
     plan = design.plan([stage.available.bytes - resolved.frontend_bytes for stage in stages])
     kv_cache = _kv_cache(design, plan, layout, stages, resolved.frontend_bytes)
-    free = free_memory(question.gpu, layout, question.facts, question.free_bytes)
     stops = memory_reasons(situations, stages, plan, free, question.fit)
     reasons = (*start_reasons(situations[0], free), *stops)
     hard = tuple(reason for reason in reasons if reason.level != "warn")

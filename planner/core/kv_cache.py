@@ -108,6 +108,21 @@ def kv_cache_plan(
     )
 
 
+def least_available_bytes(
+    groups: KvGroups, max_model_len: int, *, bounds: RequestBounds, facts: EngineFacts
+) -> tuple[int, ...]:
+    """Return the bytes that each stage must have for one request of this length, 1 at least; 0 where it caches nothing.
+
+    Source: as `kv_cache_plan`.
+    """
+    caching = [stage for stage, size in enumerate(groups.bytes_per_block) if size]
+    checks = _checks(groups, caching, [0] * len(groups.stages), bounds, facts) if caching else []
+    if facts.checks_whole_model:
+        return tuple(max(1, check.needed_bytes(max_model_len)) for check in checks for _ in groups.stages)
+    least = {check.stage: max(1, check.needed_bytes(max_model_len) - check.checked_bytes) for check in checks}
+    return tuple(least.get(stage, 0) for stage in range(len(groups.stages)))
+
+
 def _without_cache(max_model_len: int) -> KvCachePlan:
     """A model that caches nothing still has the null block."""
     return KvCachePlan(

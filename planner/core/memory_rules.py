@@ -89,7 +89,7 @@ def memory_reasons(
 ) -> tuple[Reason, ...]:
     """Return why the boot stops, the earliest stage first; graph capture before 0.20 comes last and may only warn."""
     for situation, stage in zip(situations, stages, strict=True):
-        reason = _out_of_memory(situation, stage, free.bytes, fit)
+        reason = out_of_memory(situation, stage, free.bytes, fit)
         if reason is not None:
             return (reason,)
     reserved = _frontend_takes_it_all(situations[0], stages)
@@ -121,8 +121,7 @@ def _frontend_takes_it_all(situation: Situation, stages: Sequence[StageBudget]) 
 def _fewer_states_than_sequences(situation: Situation, plan: KvCachePlan) -> Reason | None:
     """vLLM `CompilationConfig.resolve_cudagraph_mode_and_sizes`, since 0.20: each sequence of a graph has a state."""
     args, blocks = situation.args, plan.num_gpu_blocks
-    checked = situation.model.traits.has_states and situation.facts.version >= STATES_ARE_CHECKED
-    if not checked or "FULL" not in args.cudagraph_mode or args.max_num_seqs <= blocks:
+    if not needs_a_state_each(situation) or args.max_num_seqs <= blocks:
         return None
     return Reason(
         rule="mamba_blocks_lt_seqs",
@@ -133,7 +132,13 @@ def _fewer_states_than_sequences(situation: Situation, plan: KvCachePlan) -> Rea
     )
 
 
-def _out_of_memory(situation: Situation, stage: StageBudget, free: int, fit: Fit) -> Reason | None:
+def needs_a_state_each(situation: Situation) -> bool:
+    """Whether each sequence of a whole graph must have a block for its state."""
+    checked = situation.model.traits.has_states and situation.facts.version >= STATES_ARE_CHECKED
+    return checked and "FULL" in situation.args.cudagraph_mode
+
+
+def out_of_memory(situation: Situation, stage: StageBudget, free: int, fit: Fit) -> Reason | None:
     """Loading or profiling needs more than the device has free, whatever the utilization says."""
     weights = stage.bytes_of("weights")
     profiled = weights + stage.bytes_of("activation") + stage.bytes_of("non_torch")
