@@ -1,13 +1,15 @@
 """NVIDIA ModelOpt checkpoints: one algorithm for every layer, or one a layer (MIXED_PRECISION)."""
 
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatch
 
-from planner.core.quantization.names import Entries, LayerName, agreeing, is_skipped
+from planner.core.quantization.names import Entries, LayerName, agreeing, is_skipped, with_stars
 from planner.core.quantization.recipe import NameMap, Recipe, names_in, object_in, size_in, unplanned
 from planner.core.scheme import Scheme
 
 MIXED = "MIXED_PRECISION"
+NUMBER, ANY_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)"), "*"
 TOWER_WORDS = ("vision_tower", "vision_model", "vit_large_projector")
 NESTED_NAMES = (("language_model.model.", "model.language_model."), ("model.language_model.", "language_model.model."))
 
@@ -133,11 +135,12 @@ def _algorithm_of(name: LayerName, algorithms: Mapping[str, str], parents: Mappi
 
 
 def _spellings(prefix: str) -> tuple[str, ...]:
+    """The names under which a layer may be listed; a list that was shortened has stars for numbers."""
     spellings = [prefix]
     if prefix.endswith(".lm_head"):
         spellings.append("lm_head")
     spellings += [other + prefix[len(one) :] for one, other in NESTED_NAMES if prefix.startswith(one)]
-    return tuple(spellings)
+    return (*spellings, *map(with_stars, spellings))
 
 
 def _split_stars(names: tuple[str, ...]) -> list[str]:

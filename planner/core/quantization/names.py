@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 
 from planner.core.errors import BadInput
 
+NUMBER = re.compile(r"\d+")
 LAYER_NUMBER = re.compile(r"layers\.(\d+)")
 
 
@@ -93,8 +94,13 @@ Match = Callable[[str, str], bool]
 
 
 def exactly(name: str, entry: str) -> bool:
-    """Whether an entry is the name."""
-    return name == entry
+    """Whether an entry is the name, or the name with a star for each number."""
+    return name == entry or ("*" in entry and with_stars(name) == entry)
+
+
+def with_stars(name: str) -> str:
+    """Return a name with a star for each number: so long lists of layers are abridged."""
+    return NUMBER.sub("*", name)
 
 
 def contains(name: str, entry: str) -> bool:
