@@ -41,7 +41,8 @@ class Tower:
     the config does not decide it), each token of `patches_per_token` patches; `hidden_size` and `intermediate_size`
     drive its activation. `num_heads` must be
     divisible by TP (0: nothing asks) unless `whole_if_indivisible`; from `whole_since` on, `--mm-encoder-tp-mode data`
-    keeps it whole on every rank ("": it is split whatever the mode).
+    keeps it whole on every rank ("": it is split whatever the mode). `underived` names the key of a tower whose size
+    is not known: the model can be planned without it.
     """
 
     modality: str
@@ -56,6 +57,7 @@ class Tower:
     num_heads: int = 0
     whole_if_indivisible: bool = False
     whole_since: str = ""
+    underived: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Which towers a command loads, and whether a rank holds its share of one or all of it."""
 
+import json
 from collections.abc import Iterator, Mapping
 
 from planner.core.decoder import Decoder, Tower
@@ -54,6 +55,18 @@ def _holds(since: str, version: Version | None) -> bool:
     return bool(since) and (version is None or version >= Version.parse(since))
 
 
+def _require_derived(tower: Tower, version: Version | None) -> None:
+    if not tower.underived:
+        return
+    limits = json.dumps(dict.fromkeys(tower.limited_by, 0))
+    leaves_out = f"leave it out with --limit-mm-per-prompt '{limits}'"
+    raise Unknown(
+        field=tower.underived,
+        message=f"unknown architecture: the size of the {tower.modality} tower is not derived.",
+        fix=leaves_out if _holds(tower.left_out_since, version) else "plan a model of another family",
+    )
+
+
 def ranks_of(tower: Tower, use: TowerUse, *, tensor_parallel_size: int, version: Version | None = None) -> int:
     """Return how many ranks share one copy of a tower: all of TP, or one where each holds it whole."""
     indivisible = tower.num_heads % tensor_parallel_size != 0
@@ -67,6 +80,7 @@ def tower_modules(
 ) -> Iterator[tuple[Tower, int, Module]]:
     """Return what one rank of a stage holds of the towers: the tower, the ranks that share it, the module."""
     for tower in loaded_towers(decoder, use, version=version):
+        _require_derived(tower, version)
         ranks = ranks_of(tower, use, tensor_parallel_size=tensor_parallel_size, version=version)
         if is_first or tower.on_every_stage:
             yield from ((tower, ranks, module) for module in tower.modules)

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from planner.core.architectures import (
+    gemma3n_towers,
     gemma_vision,
     glm_vision,
     kimi_vision,
     llama_vision,
     llava,
     minimax_vision,
+    mllama,
     phi_vision,
     pixtral,
     qwen_vl,
@@ -22,6 +24,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
     {
         **qwen_vl.WRAPPERS,
         **gemma_vision.WRAPPERS,
+        **gemma3n_towers.WRAPPERS,
         **pixtral.WRAPPERS,
         **llama_vision.WRAPPERS,
         **kimi_vision.WRAPPERS,
@@ -32,4 +35,4 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
     }
 )
 
-ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({**whisper.ARCHITECTURES})
+ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType({**whisper.ARCHITECTURES, **mllama.ARCHITECTURES})
