@@ -1,6 +1,7 @@
 """NVIDIA ModelOpt checkpoints: one algorithm for every layer, or one a layer (MIXED_PRECISION)."""
 
 import re
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatch
 
@@ -11,6 +12,7 @@ from planner.core.scheme import Scheme
 MIXED = "MIXED_PRECISION"
 NUMBER, ANY_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)"), "*"
 TOWER_WORDS = ("vision_tower", "vision_model", "vit_large_projector")
+WHOLE_LAYERS = re.compile(r"layers\.\*(?:\.\*|\*|\.)?$")  # abridged, and only the layers without experts are meant
 NESTED_NAMES = (("language_model.model.", "model.language_model."), ("model.language_model.", "language_model.model."))
 
 
@@ -155,6 +157,8 @@ def _split_stars(names: tuple[str, ...]) -> list[str]:
 def _is_excluded(name: LayerName, excluded: Entries) -> bool:
     if is_skipped(name, excluded):
         return True
+    if name.kind == "experts":
+        excluded = Entries.of(entry for entry in excluded.about(name.prefix) if not WHOLE_LAYERS.search(entry))
     inner = name.prefix.removeprefix("language_model.")
     for entry in excluded.about(name.prefix):
         if entry != name.prefix and (entry in name.prefix or entry in inner):
