@@ -75,8 +75,16 @@ class CacheSetting:
                 if key not in seen:
                     seen.add(key)
                     for served in self._backends_of(cache, key[1]):
-                        met.setdefault(served.backend.name, served)
+                        met.setdefault(served.backend.name, self._as_the_model(served))
         return tuple(met.values())
+
+    def _as_the_model(self, served: LayerBackend) -> LayerBackend:
+        """Return a layer's backend as vLLM asks it for the model: its widest heads, and the dtype of the flag."""
+        if served.need.latent:
+            return served
+        heads = [cache.head_dim for cache in self.distinct_caches() if isinstance(cache, AttentionCache)]
+        need = replace(served.need, head_dim=max(heads), kv_cache_dtype=self.asked.kv_cache_dtype)
+        return replace(served, need=need)
 
     def _backends_of(self, cache: Cache, kv_cache_dtype: str) -> Iterator[LayerBackend]:
         match cache:

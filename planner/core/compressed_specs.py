@@ -37,12 +37,12 @@ def compressed_specs(cache: CompressedCache, *, kv_cache_dtype: str, block_size:
         model_version="deepseek_v4",
     )
     window = replace(latent, kind=SpecKind.SLIDING_WINDOW_MLA, block_size=WINDOW_BLOCK, tokens_per_state=1)
+    if cache.ratio > 1 and cache.index_head_dim is not None:
+        yield "indexer", _indexer(cache.index_head_dim, latent)
+        yield "indexer.state", _state(cache.index_head_dim, cache.ratio)
     yield "swa_cache", replace(window, sliding_window=cache.window)
     if cache.ratio <= 1:
         return
-    if cache.index_head_dim is not None:
-        yield "indexer", _indexer(cache.index_head_dim, latent)
-        yield "indexer.state", _state(cache.index_head_dim, cache.ratio)
     yield "attn", latent
     yield "state", _state(cache.head_dim, cache.ratio)
 

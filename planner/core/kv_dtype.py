@@ -8,6 +8,7 @@ from planner.core.json_flags import json_flag
 from planner.core.model import Model
 
 DECLARED_BY_MODELOPT = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
+READ_AS_DEEPSEEK_V32 = frozenset({"DeepseekV32ForCausalLM"})
 KEPT_AT_EACH_END = 2
 MODELOPT_SINCE = Version(0, 14)
 COMPRESSED_TENSORS_SINCE = Version(0, 15)
@@ -66,7 +67,7 @@ def declared_dtype(model: Model, facts: EngineFacts) -> str:
     quantization = model.quantization
     if quantization is None or not quantization.kv_cache:
         return ""
-    if quantization.method == "modelopt" and quantization.stated.get("quant_method"):
+    if quantization.method == "modelopt":
         return DECLARED_BY_MODELOPT.get(quantization.kv_cache, "") if facts.version >= MODELOPT_SINCE else ""
     heads = not model.traits.latent
     compressed = quantization.method == "compressed-tensors" and facts.version >= COMPRESSED_TENSORS_SINCE
@@ -85,6 +86,8 @@ def _sparse_dtype(asked: str, model: Model, gpu: Gpu, facts: EngineFacts) -> str
     if model.architecture == "GlmMoeDsaForCausalLM":
         on_blackwell = not gpu.is_cpu and gpu.compute_capability is not None and gpu.compute_capability[0] == 10
         return "fp8_e4m3" if asked == "auto" and on_blackwell and version >= GLM_FP8_SINCE else asked
+    if model.architecture not in READ_AS_DEEPSEEK_V32:
+        return asked
     if asked == "bfloat16":
         return "auto"
     first_release = version < Version(0, 11, 1) and asked == "auto"

@@ -1,4 +1,4 @@
-"""Tokens in a block, release by release: what the platform names, what kernels take, and what a state raises them to."""
+"""Tokens in a block by release: what the platform names, what kernels take, and what a state raises them to."""
 
 import pytest
 
