@@ -6,12 +6,14 @@ fitted to published boots.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
-from planner.core.decoder import Layer
+from planner.core.decoder import Decoder, Layer
 from planner.core.encoder_peak import encoding_of, held_bytes, peak_bytes
 from planner.core.engine import Version
 from planner.core.fit import ActivationFit
 from planner.core.modules import Linear, Split
+from planner.core.sameness import Same
 from planner.core.situation import Situation
 from planner.core.traits import distinct_layers
 from planner.core.units import MIB, in_gib, in_words
@@ -100,9 +102,13 @@ def body_bytes(situation: Situation, fit: ActivationFit) -> float:
 def widest_block_bytes(situation: Situation) -> float:
     """Return the batch's bytes in the widest block of any layer: what goes in and comes out of its projections."""
     ranks, element = situation.layout.tensor_parallel_size, situation.element_bytes
-    layers = distinct_layers(situation.model.decoder)
-    widest = max((width for layer in layers for width in _blocks(layer, ranks, element)), default=0.0)
-    return situation.args.max_num_batched_tokens * widest
+    return situation.args.max_num_batched_tokens * _widest_block(Same(situation.model.decoder), ranks, element)
+
+
+@lru_cache(maxsize=512)
+def _widest_block(decoder: Same[Decoder], ranks: int, element_bytes: int) -> float:
+    layers = distinct_layers(decoder.held)
+    return max((width for layer in layers for width in _blocks(layer, ranks, element_bytes)), default=0.0)
 
 
 def _blocks(layer: Layer, ranks: int, element_bytes: int) -> Iterator[float]:

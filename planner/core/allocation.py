@@ -4,10 +4,14 @@ The log's "Model loading took" contains it; the parameters themselves do not.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from planner.core.engine import Version
+from planner.core.layout import Layout
 from planner.core.model import Model
-from planner.core.modules import Linear, Module, Split
+from planner.core.modules import Module
+from planner.core.place import Place
+from planner.core.sameness import Same
 from planner.core.situation import Situation
 from planner.core.units import MIB, round_up
 from planner.core.weight_bytes import module_tensors
@@ -26,13 +30,22 @@ def rounding_bytes(situation: Situation) -> int:
     A tensor of 10 MiB or more gets a segment rounded up to 2 MiB; what is over is given back only when it exceeds
     1 MiB, and since 0.21 not at all for tensors of 20 MiB or more.
     """
-    sizes = (*layer_tensors(situation), *((size, 1) for size in end_tensors(situation)))
-    return sum(count * _rest(size, situation.facts.version) for size, count in sizes)
+    return _rounding_bytes(Same(situation.model), situation.layout, situation.pp_stage, situation.place)
+
+
+@lru_cache(maxsize=512)
+def _rounding_bytes(model: Same[Model], layout: Layout, pp_stage: int, place: Place) -> int:
+    rank = rank_of(model.held, layout, pp_stage, place)
+    sizes = (*_layer_tensors(rank), *((size, 1) for size in _tensors(rank, rank.end_modules())))
+    return sum(count * _rest(size, place) for size, count in sizes)
 
 
 def layer_tensors(situation: Situation) -> Iterator[tuple[int, int]]:
     """Return the bytes of each tensor of the different layers of one rank, with how often it comes."""
-    rank = _rank(situation)
+    return _layer_tensors(_rank(situation))
+
+
+def _layer_tensors(rank: Rank) -> Iterator[tuple[int, int]]:
     for layer, count in rank.layers:
         yield from ((size, count) for size in _tensors(rank, layer.modules))
 
@@ -53,19 +66,9 @@ def _tensors(rank: Rank, modules: Iterable[Module]) -> Iterator[int]:
             yield from module_tensors(module, rank.place).kept
 
 
-def gated_mlp(model: Model) -> bool:
-    """Whether the MLP has a gate beside its upward projection."""
-    return any(
-        len(module.shards) > 1
-        for layer in model.layers[:1]
-        for module in layer.modules
-        if isinstance(module, Linear) and module.name.startswith("mlp.") and module.split is Split.COLUMN
-    )
-
-
-def _rest(size_bytes: int, version: Version) -> int:
+def _rest(size_bytes: int, place: Place) -> int:
     if size_bytes < LARGE_TENSOR_BYTES:
         return 0
     rest = round_up(size_bytes, SEGMENT_STEP_BYTES) - size_bytes
-    unsplit = version >= UNSPLIT_SINCE and size_bytes >= UNSPLIT_TENSOR_BYTES
+    unsplit = place.runs(UNSPLIT_SINCE) and size_bytes >= UNSPLIT_TENSOR_BYTES
     return rest if unsplit or rest <= LEAST_REST_BYTES else 0

@@ -1,7 +1,7 @@
 """The three measured terms with their intervals and evidence, and what they take from the budget together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planner.core import activation, graphs, non_torch
@@ -37,7 +37,7 @@ def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
     familiar = _familiar(situation, fit)
     group = non_torch.nearest_group(situation, fit.non_torch)
     known = familiar and len(group.boots) >= ENOUGH_BOOTS and not any(non_torch.mismatch(situation, group))
-    near = sorted(fit.evidence, key=lambda boot: _distance(situation, boot))
+    near = sorted(fit.evidence, key=_distances(situation))
     terms = (
         _activation(situation, fit, familiar, near),
         _non_torch(situation, fit, familiar),
@@ -179,21 +179,26 @@ def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
     return f"extrapolated: {seen} {boots} {where}{of_its_kind} known"
 
 
-def _distance(situation: Situation, boot: Evidence) -> tuple[float, ...]:
+def _distances(situation: Situation) -> Callable[[Evidence], tuple[float, ...]]:
     """Nearest first: same device, kind of model, version and runner, then quantisation, ranks, architecture and size."""
-    version = situation.facts.version
-    apart = abs(100 * (version.major - boot.version[0]) + version.minor - boot.version[1])
-    return (
-        boot.compute_capability != situation.gpu.compute_capability,
-        boot.gpu != situation.gpu.slug,
-        boot.kind != situation.kind,
-        apart,
-        boot.model_runner != situation.args.model_runner,
-        boot.quantised != (situation.model.quantization is not None),
-        boot.world_size != situation.layout.world_size,
-        boot.architecture != situation.model.architecture,
-        abs(boot.hidden_size - situation.model.hidden_size),
-    )
+    version, gpu, model = situation.facts.version, situation.gpu, situation.model
+    kind, runner, ranks = situation.kind, situation.args.model_runner, situation.layout.world_size
+    quantised = model.quantization is not None
+
+    def distance(boot: Evidence) -> tuple[float, ...]:
+        return (
+            boot.compute_capability != gpu.compute_capability,
+            boot.gpu != gpu.slug,
+            boot.kind != kind,
+            abs(100 * (version.major - boot.version[0]) + version.minor - boot.version[1]),
+            boot.model_runner != runner,
+            boot.quantised != quantised,
+            boot.world_size != ranks,
+            boot.architecture != model.architecture,
+            abs(boot.hidden_size - model.hidden_size),
+        )
+
+    return distance
 
 
 def _nearest(near: Sequence[Evidence], term: str) -> tuple[str, ...]:

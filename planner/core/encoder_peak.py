@@ -12,7 +12,13 @@ from planner.core.situation import Situation
 
 COLOURS = 3
 MLP_BUFFERS = 2  # before and after the activation
-TAKES_PATCHES = ("patch_embed.proj", "patch_conv", "patch_embedding", "patch_embedding.linear", "patch_embedder.input_proj")
+TAKES_PATCHES = (
+    "patch_embed.proj",
+    "patch_conv",
+    "patch_embedding",
+    "patch_embedding.linear",
+    "patch_embedder.input_proj",
+)
 HIDDEN_COPIES = 4  # residual, norm, queries and keys with their rotation; 3 to 4.4 on the boots that an encoder binds
 
 

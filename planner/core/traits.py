@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.core.cache_layer import AttentionCache, Cache, CompressedCache, LatentCache, StateCache
 from planner.core.decoder import Decoder, Layer
 from planner.core.modules import Experts
+from planner.core.sameness import Same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,12 @@ def traits_of(decoder: Decoder) -> Traits:
 
 def distinct_layers(decoder: Decoder) -> tuple[Layer, ...]:
     """Return each kind of layer once; equal layers are one object."""
-    return tuple({id(layer): layer for layer in decoder.layers}.values())
+    return _distinct_layers(Same(decoder))
+
+
+@lru_cache(maxsize=512)
+def _distinct_layers(decoder: Same[Decoder]) -> tuple[Layer, ...]:
+    return tuple({id(layer): layer for layer in decoder.held.layers}.values())
 
 
 def most_experts(layers: tuple[Layer, ...]) -> int:

@@ -3,10 +3,14 @@
 vLLM keeps one buffer, as large as the largest request of any layer (`v1.worker.workspace.WorkspaceManager`, 0.13 on).
 """
 
+from functools import lru_cache
+
 from planner.core.cache_layer import CompressedCache, LatentCache
+from planner.core.decoder import Decoder
 from planner.core.engine import Version
 from planner.core.expert_storage import held_experts
 from planner.core.modules import Experts
+from planner.core.sameness import Same
 from planner.core.situation import Situation
 from planner.core.traits import distinct_layers, experts_of
 from planner.core.units import round_up
@@ -50,7 +54,12 @@ def expert_bytes(situation: Situation) -> int:
 
 
 def _distinct_experts(situation: Situation) -> tuple[Experts, ...]:
-    return tuple(dict.fromkeys(experts_of(distinct_layers(situation.model.decoder))))
+    return _experts(Same(situation.model.decoder))
+
+
+@lru_cache(maxsize=512)
+def _experts(decoder: Same[Decoder]) -> tuple[Experts, ...]:
+    return tuple(dict.fromkeys(experts_of(distinct_layers(decoder.held))))
 
 
 def _expert_bytes(situation: Situation, experts: Experts) -> int:
@@ -81,7 +90,9 @@ def index_bytes(situation: Situation) -> int:
     """Return the indexer's gathered keys: 40 rows of fp8 values and a scale for every token of max_model_len."""
     version = situation.facts.version
     rows = INDEX_ROWS_PER_TOKEN if version >= INDEX_SHARED_SINCE else INDEX_ROWS_BEFORE
-    return max((rows * situation.args.max_model_len // ratio * (dim + 4) for dim, ratio in _indexes(situation)), default=0)
+    return max(
+        (rows * situation.args.max_model_len // ratio * (dim + 4) for dim, ratio in _indexes(situation)), default=0
+    )
 
 
 def _indexes(situation: Situation) -> tuple[tuple[int, int], ...]:
