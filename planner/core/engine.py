@@ -87,6 +87,7 @@ class EngineFacts:
     kv_packing: str = "layout_by_state"
     kv_promotes_replicated_apart: bool = True
     kv_promotes_to_full_block: bool = True
+    kv_promotes_latent_windows: bool = False
     kv_promotion_keeps_padding: bool = True
     kv_falls_back_to_full: bool = True
     kv_check_counts: str = "blocks"

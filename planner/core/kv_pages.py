@@ -83,13 +83,17 @@ def _promotions(specs: Sequence[KvSpec], facts: EngineFacts) -> dict[KvSpec, KvS
     mixed = facts.kv_types_share_a_group and is_one_type(new, states_by_page=facts.kv_states_by_page)
     one_type = can_merge(new) or mixed
     if cannot_remember(new) or not one_type:
-        raise Refusal(
-            "kv_promote_fail",
-            field="disable_hybrid_kv_cache_manager",
-            message="without the hybrid manager vLLM cannot bring this model's layers to one type of cache.",
-            fix="drop --disable-hybrid-kv-cache-manager",
-        )
+        raise _unlike()
     return made
+
+
+def _unlike() -> Refusal:
+    return Refusal(
+        "kv_promote_fail",
+        field="disable_hybrid_kv_cache_manager",
+        message="without the hybrid manager vLLM cannot bring this model's layers to one type of cache.",
+        fix="drop --disable-hybrid-kv-cache-manager",
+    )
 
 
 def _promoted(spec: KvSpec, block_size: int | None, facts: EngineFacts) -> KvSpec:
@@ -97,6 +101,8 @@ def _promoted(spec: KvSpec, block_size: int | None, facts: EngineFacts) -> KvSpe
     if not (spec.is_window or spec.kind is SpecKind.CHUNKED_LOCAL):
         return spec
     latent = spec.kind is SpecKind.SLIDING_WINDOW_MLA
+    if latent and not facts.kv_promotes_latent_windows:
+        raise _unlike()
     takes_block = block_size is not None and (facts.kv_promotes_to_full_block or latent)
     size = block_size if takes_block and block_size is not None else spec.block_size
     kind = SpecKind.MLA if latent else SpecKind.FULL
