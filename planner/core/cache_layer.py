@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from planner.core.engine import Version
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionCache:
     """Keys and values of one attention layer.
 
     `kind` is "full", "sliding_window", "chunked_local", "cross" or "encoder_only" (keeps nothing); `span` is the window
-    or the chunk in tokens. `shared` layers read another layer's cache and keep none of their own. `index_head_dim` adds
+    or the chunk in tokens (one less before the release `span_grew`). `shared` layers read another layer's cache and keep none of their own. `index_head_dim` adds
     the keys of an indexer (the sparse attention of MiniMax M3).
     """
 
@@ -18,9 +20,15 @@ class AttentionCache:
     value_head_dim: int | None = None
     kind: str = "full"
     span: int | None = None
+    span_grew: Version | None = None
     has_sinks: bool = False
     shared: bool = False
     index_head_dim: int | None = None
+
+    def span_in(self, version: Version) -> int | None:
+        """Return the window or the chunk of that release."""
+        grows_later = self.span is not None and self.span_grew is not None and version < self.span_grew
+        return self.span - 1 if self.span is not None and grows_later else self.span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

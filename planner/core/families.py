@@ -287,7 +287,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             both_ends_everywhere=True,
             layer_types=LayerTypes.PERIOD,
             reads_layer_types=True,
-            window_surplus=1,
+            window_grew="0.29",
         ),
         "InternLM2ForCausalLM": Family(model_type="internlm2", free_head_dim=False, both_ends_everywhere=True),
         "ChatGLMModel": _CHATGLM,

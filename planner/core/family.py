@@ -58,8 +58,8 @@ class Family:
 
     `names` gives the config.json spelling of canonical names. `norm_vectors` counts the vectors of one norm (weight,
     bias). `both_ends_everywhere`: vLLM's own class builds embedding, final norm and head on every pipeline stage.
-    `window_flag` is the key that must be set for a window to count, `window_surplus` what vLLM adds to it;
-    `reads_layer_types` tells a class that gives each layer a window of its own from one that knows a single one.
+    `window_flag` is the key that must be set for a window to count; from the release `window_grew` on, vLLM counts one
+    token more in it. `reads_layer_types` tells a class that gives each layer a window of its own from one that knows a single one.
     `transformers_since` is the first release seen to serve it through the Transformers modelling backend, `first` and
     `last` the releases that serve it at all ("" where that is every planned one).
     """
@@ -94,7 +94,7 @@ class Family:
     mlp_whole_in_transformers: bool = False
     both_ends_everywhere: bool = False
     window_flag: str = ""
-    window_surplus: int = 0
+    window_grew: str = ""
     layer_types: LayerTypes = LayerTypes.STATED
     reads_layer_types: bool = False
     scales_full_attention_only: bool = False

@@ -141,7 +141,7 @@ class _SpecMaker:
                 state_content_bytes=content // 2 if slots is not None and content is not None else content,
                 page_size_padded=self.blocks.skipped_page_bytes if window else None,
                 dcp_sharded=True,
-                sliding_window=cache.span if window else None,
+                sliding_window=cache.span_in(self.setting.facts.version) if window else None,
                 attention_chunk_size=cache.span if cache.kind == "chunked_local" else None,
             ),
         )

@@ -44,7 +44,7 @@ def _stated_window(keys: ConfigKeys, family: Family) -> int | None:
         return next((size for size in numbers(_without_nulls(keys, stated), "sliding_window")), None)
     if stated in (None, 0):
         return None
-    return keys.required_size("sliding_window") + family.window_surplus
+    return keys.required_size("sliding_window") + int(bool(family.window_grew))
 
 
 def _without_nulls(keys: ConfigKeys, stated: list[object] | tuple[object, ...]) -> ConfigKeys:

@@ -8,6 +8,7 @@ from planner.core.engine import Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.model import model_facts, model_from_config
 from tests.engine.shapes import FAMILIES, LLAMA_31_8B, LLAMA_32_1B, MISTRAL_7B_V03, OPT_125M, QWEN2_7B, QWEN3_8B
+from tests.engine.shapes_hybrid import WINDOWS
 
 
 def read(config, **keys):
@@ -223,3 +224,9 @@ class TestFacts:
     @pytest.mark.parametrize("config", [{}, {"num_hidden_layers": "many"}, {"text_config": None}, [1]])
     def test_nothing_is_too_odd_to_show(self, config):
         assert model_facts(config).num_layers is None
+
+
+def test_a_window_of_cohere_counts_the_token_itself_since_it_does_in_vllm():
+    """vLLM 0.29 `models.commandr` passes sliding_window + 1; 0.28 passed it as it is."""
+    cache = read(WINDOWS["cohere2"]).layers[0].caches[0]
+    assert [cache.span_in(Version(0, minor)) for minor in (28, 29)] == [256, 257]

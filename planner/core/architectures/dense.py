@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from planner.core.config_keys import ConfigKeys, finite
 from planner.core.decoder import Architecture, Decoder, Ends, Layer
+from planner.core.engine import Version
 from planner.core.families import FAMILIES
 from planner.core.family import Family, Positions, QkNorm
 from planner.core.grouped_attention import Heads
@@ -27,7 +28,7 @@ def build(keys: ConfigKeys, *, family: Family) -> Decoder:
     tied = keys.flag("tie_word_embeddings")
     kinds = list(zip(layer_windows(keys, family), _layer_ropes(keys, family, shape), strict=True))
     modules = _modules(keys, shape, family)
-    layers = {kind: _layer(shape, modules, *kind) for kind in dict.fromkeys(kinds)}
+    layers = {kind: _layer(shape, family, modules, *kind) for kind in dict.fromkeys(kinds)}
     return Decoder(
         hidden_size=shape.hidden_size,
         intermediate_size=shape.intermediate_size,
@@ -43,12 +44,16 @@ def build(keys: ConfigKeys, *, family: Family) -> Decoder:
     )
 
 
-def _layer(shape: Shape, modules: tuple[Module, ...], window: int | None, ropes: tuple[Rope, ...]) -> Layer:
+def _layer(
+    shape: Shape, family: Family, modules: tuple[Module, ...], window: int | None, ropes: tuple[Rope, ...]
+) -> Layer:
     heads = Heads(
         hidden=shape.hidden_size, queries=shape.num_attention_heads, kv=shape.num_kv_heads, size=shape.head_dim
     )
-    has_sinks = any(module.name == SINKS for module in modules)
-    return Layer(modules=modules, caches=(heads.cache(window=window, has_sinks=has_sinks),), ropes=ropes)
+    cache = heads.cache(window=window, has_sinks=any(module.name == SINKS for module in modules))
+    if window is not None and family.window_grew:
+        cache = replace(cache, span_grew=Version.parse(family.window_grew))
+    return Layer(modules=modules, caches=(cache,), ropes=ropes)
 
 
 def _modules(keys: ConfigKeys, shape: Shape, family: Family) -> tuple[Module, ...]:
