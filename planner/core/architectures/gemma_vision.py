@@ -6,6 +6,7 @@ Source: vLLM 0.32 `models.gemma3_mm`, `models.siglip`, `models.gemma4_mm`, trans
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from planner.core.architectures.gemma4_audio import gemma4_audio
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Decoder, Tower
 from planner.core.modules import Module, Tensor
@@ -51,7 +52,7 @@ def gemma4(keys: ConfigKeys, decoder: Decoder) -> tuple[Tower, ...]:
         hidden_size=vision.required_size("hidden_size"),
         intermediate_size=vision.required_size("intermediate_size"),
     )
-    return (seeing,)
+    return (seeing, gemma4_audio(keys, decoder)) if keys.has("audio_config") else (seeing,)
 
 
 def _gemma4_vision(vision: ConfigKeys, decoder: Decoder) -> Iterator[Module]:
