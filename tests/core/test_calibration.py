@@ -1,6 +1,7 @@
 """The measured terms together: intervals, evidence, and what they say where few boots are known."""
 
 import math
+from dataclasses import replace
 
 from planner.catalog.fitted import fit
 from planner.core.calibration import measured_terms
@@ -70,6 +71,14 @@ def test_a_term_rests_on_known_boots():
 
 
 def test_the_overhead_adds_in_quadrature_where_nothing_is_scaled():
-    measured = measured_terms(situation(LLAMA_3_70B, A100, FACTS_032, tensor_parallel_size=4), fit())
+    asked = situation(LLAMA_3_70B, A100, FACTS_032, tensor_parallel_size=4)
+    measured = measured_terms(asked, replace(fit(), unseen_share=0.0))
     expected = math.hypot(*(term.bytes - term.low_bytes for term in terms_of(measured)))
     assert abs(measured.overhead.bytes - measured.overhead.low_bytes - expected) <= 1
+
+
+def test_where_few_boots_speak_the_overhead_is_as_wide_as_such_boots_lay_off():
+    asked = situation(LLAMA_3_70B, A100, FACTS_032, tensor_parallel_size=4)
+    measured = measured_terms(asked, replace(fit(), unseen_share=0.02))
+    assert measured.overhead.high_bytes - measured.overhead.bytes >= round(0.02 * A100.total_bytes)
+    assert measured.overhead.bytes - measured.overhead.low_bytes >= round(0.02 * A100.total_bytes)
