@@ -63,16 +63,22 @@ def _packed(specs: Sequence[KvSpec], facts: EngineFacts) -> tuple[Group, ...]:
 
 
 def _typed(specs: Sequence[KvSpec], facts: EngineFacts) -> list[list[int]]:
-    """Each layer joins the first bucket whose type it has."""
+    """Each layer joins the first bucket whose type it has; layers of one spec join the same."""
     buckets: list[list[int]] = []
+    joined: dict[int, list[int]] = {}
     for layer, spec in enumerate(specs):
-        for bucket in buckets:
-            if is_one_type([specs[bucket[0]], spec], states_by_page=facts.kv_states_by_page):
-                bucket.append(layer)
-                break
-        else:
-            buckets.append([layer])
+        if id(spec) not in joined:
+            joined[id(spec)] = _bucket_for(spec, buckets, specs, facts)
+        joined[id(spec)].append(layer)
     return buckets
+
+
+def _bucket_for(spec: KvSpec, buckets: list[list[int]], specs: Sequence[KvSpec], facts: EngineFacts) -> list[int]:
+    for bucket in buckets:
+        if is_one_type([specs[bucket[0]], spec], states_by_page=facts.kv_states_by_page):
+            return bucket
+    buckets.append([])
+    return buckets[-1]
 
 
 def _bucket(layers: Sequence[int], specs: Sequence[KvSpec]) -> _Bucket:

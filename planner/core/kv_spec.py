@@ -83,7 +83,9 @@ class KvSpec:
             return self.state_bytes
         heads = self.num_kv_heads if self.num_head_slots is None else self.num_head_slots
         states = (
-            self.block_size if self.tokens_per_state == 1 else int(self.block_size / Fraction(self.tokens_per_state))
+            self.block_size // self.tokens_per_state
+            if isinstance(self.tokens_per_state, int)
+            else int(self.block_size / self.tokens_per_state)
         )
         content = self.state_content_bytes
         if content is None:
