@@ -33,7 +33,7 @@ _CHATGLM_NAMES = {
 _LLAMA_BIAS = "attention_bias|bias"
 
 
-def _llama(model_type: str = "llama", *, first: str = "") -> Family:
+def _llama(model_type: str = "llama", *, first: str = "", last: str = "") -> Family:
     return Family(
         model_type=model_type,
         qkv_bias=_LLAMA_BIAS,
@@ -41,6 +41,8 @@ def _llama(model_type: str = "llama", *, first: str = "") -> Family:
         mlp_bias="mlp_bias",
         reads_layer_types=True,
         first=first,
+        last=last,
+        checked=not last,
     )
 
 
@@ -379,6 +381,28 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         ),
         "OrionForCausalLM": Family(model_type="orion", norm_vectors=2, free_head_dim=False, both_ends_everywhere=True),
         "MiniCPMForCausalLM": Family(model_type="minicpm", free_head_dim=False, both_ends_everywhere=True),
+        "XverseForCausalLM": _llama("xverse", last="0.23"),
+        "AquilaForCausalLM": _llama("aquila", last="0.24"),
+        "QWenLMHeadModel": Family(
+            model_type="qwen",
+            qkv_bias=True,
+            free_head_dim=False,
+            both_ends_everywhere=True,
+            halves_intermediate=True,
+            last="0.23",
+            checked=False,
+        ),
+        "BaiChuanForCausalLM": Family(
+            model_type="baichuan", free_head_dim=False, both_ends_everywhere=True, last="0.24", checked=False
+        ),
+        "BaichuanForCausalLM": Family(
+            model_type="baichuan",
+            free_head_dim=False,
+            both_ends_everywhere=True,
+            rotates_at_width=4096,
+            last="0.24",
+            checked=False,
+        ),
         "TeleFLMForCausalLM": _llama("TeleFLM"),
         "HunYuanDenseV1ForCausalLM": Family(
             model_type="hunyuan_v1_dense",

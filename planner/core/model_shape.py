@@ -61,6 +61,8 @@ def _fact(keys: ConfigKeys, fact: bool | str) -> bool:
 def _intermediate_size(keys: ConfigKeys, family: Family, hidden: int) -> int:
     """The families without such a key are four times as wide as the hidden state."""
     stated = keys.size("intermediate_size") if family.model_type not in ("bloom", "falcon") else None
+    if stated is not None and family.halves_intermediate:
+        return stated // 2
     return stated or (keys.required_size("intermediate_size") if family.gated_mlp else 4 * hidden)
 
 

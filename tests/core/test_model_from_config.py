@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from planner.catalog.model_files import find_model
 from planner.core.engine import Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.model import model_facts, model_from_config
@@ -230,3 +231,16 @@ def test_a_window_of_cohere_counts_the_token_itself_since_it_does_in_vllm():
     """vLLM 0.29 `models.commandr` passes sliding_window + 1; 0.28 passed it as it is."""
     cache = read(WINDOWS["cohere2"]).layers[0].caches[0]
     assert [cache.span_in(Version(0, minor)) for minor in (28, 29)] == [256, 257]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("Qwen/Qwen-7B", 7_721_324_544),
+        ("Qwen/Qwen-72B-Chat", 72_287_920_128),
+        ("baichuan-inc/Baichuan2-7B-Chat", 7_505_973_248),
+    ],
+)
+def test_families_that_the_judging_release_no_longer_serves_come_to_the_published_count(name, parameters):
+    """The totals that the safetensors index of each repository states (huggingface.co, "Model size")."""
+    assert find_model(name).parameters == parameters

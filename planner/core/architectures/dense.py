@@ -198,6 +198,8 @@ def _ropes(keys: ConfigKeys, family: Family, head_dim: int) -> tuple[Rope, ...]:
 def _rotates(keys: ConfigKeys, family: Family) -> bool:
     if family.positions is not Positions.ROPE or (family.alibi_if and keys.flag(family.alibi_if)):
         return False
+    if family.rotates_at_width is not None and keys.size("hidden_size") != family.rotates_at_width:
+        return False
     return (keys.text("position_embedding_type") or "rope") == "rope"
 
 
@@ -216,6 +218,7 @@ def _architecture(family: Family) -> Architecture:
         first=family.first,
         last=family.last,
         transformers_since=family.transformers_since,
+        checked=family.checked,
     )
 
 
