@@ -34,8 +34,14 @@ class _Plan:
     inputs: PerLayerInputs
     ropes: Mapping[str, Rope]
 
-    def layer(self, index: int, kind: str, width: int) -> Layer:
-        borrows = index >= self.first_borrowing
+    def layers(self, kinds: tuple[str, ...], widths: tuple[int, ...]) -> tuple[Layer, ...]:
+        """Return the layers; those of one kind and width are one layer, until the last ones borrow."""
+        borrowing = [index >= self.first_borrowing for index in range(len(kinds))]
+        held = list(zip(kinds, widths, borrowing, strict=True))
+        made = {each: self.layer(*each[:2], borrows=each[2]) for each in dict.fromkeys(held)}
+        return tuple(made[each] for each in held)
+
+    def layer(self, kind: str, width: int, *, borrows: bool) -> Layer:
         cache = self.heads.cache(window=window_of(self.keys, kind), shared=borrows)
         modules = tuple(self._modules(width, borrows=borrows))
         return Layer(modules=modules, caches=(cache,), ropes=(self.ropes[kind],))
@@ -95,7 +101,7 @@ def build(keys: ConfigKeys) -> Decoder:
         num_attention_heads=heads.queries,
         num_kv_heads=heads.kv,
         head_dim=heads.size,
-        layers=tuple(plan.layer(index, kind, widths[index]) for index, kind in enumerate(kinds)),
+        layers=plan.layers(kinds, widths),
         ends=Ends(every=tuple(plan.ends())),
         ropes=tuple(plan.ropes.values()),
         context_rope=Rope(),

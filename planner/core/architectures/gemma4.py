@@ -35,8 +35,13 @@ class _Plan:
     inputs: PerLayerInputs | None
     ropes: Mapping[str, Rope]
 
-    def layer(self, index: int, kind: str) -> Layer:
-        borrows = index >= self.first_borrowing
+    def layers(self, kinds: tuple[str, ...]) -> tuple[Layer, ...]:
+        """Return the layers; those of one kind are one layer, until the last ones borrow."""
+        held = [(kind, index >= self.first_borrowing) for index, kind in enumerate(kinds)]
+        made = {(kind, borrows): self.layer(kind, borrows=borrows) for kind, borrows in dict.fromkeys(held)}
+        return tuple(made[each] for each in held)
+
+    def layer(self, kind: str, *, borrows: bool) -> Layer:
         heads = self.heads[kind]
         width = self.width * (2 if borrows and self.keys.flag("use_double_wide_mlp") else 1)
         cache = heads.cache(window=window_of(self.keys, kind), shared=borrows)
@@ -83,7 +88,7 @@ def build(keys: ConfigKeys) -> Decoder:
         num_attention_heads=windowed.queries,
         num_kv_heads=windowed.kv,
         head_dim=windowed.size,
-        layers=tuple(plan.layer(index, kind) for index, kind in enumerate(kinds)),
+        layers=plan.layers(kinds),
         ends=Ends(every=tuple(_ends(keys, plan, tied=tied))),
         ropes=tuple(plan.ropes.values()),
         tie_word_embeddings=tied,

@@ -12,7 +12,7 @@ from planner.core.architectures.assembly import assemble, layer_norms, moved_eve
 from planner.core.architectures.mixture import read_mixture, routed, router, whole_number
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder, Layer
-from planner.core.grouped_attention import attention, read_heads
+from planner.core.grouped_attention import Heads, attention, read_heads
 from planner.core.modules import Module, gated_mlp
 from planner.core.state_space import Mamba1
 
@@ -24,20 +24,23 @@ def build(keys: ConfigKeys) -> Decoder:
     heads = read_heads(keys)
     heads = replace(heads, size=heads.hidden // heads.queries)
     mixer = _mixer(keys, heads.hidden)
-    layers = []
-    for index in range(keys.required_size("num_hidden_layers")):
-        attends = _comes(keys, "attn_layer", index)
-        mixing = attention(heads) if attends else mixer.modules("mixer")
-        modules = (*mixing, *_feed_forward(keys, heads.hidden, index), layer_norms(heads.hidden))
-        layers.append(Layer(modules=modules, caches=(heads.cache() if attends else mixer.cache(),)))
+    indices = range(keys.required_size("num_hidden_layers"))
+    held = [(_comes(keys, "attn_layer", index), _comes(keys, "expert_layer", index)) for index in indices]
+    made = {each: _layer(keys, heads, mixer, attends=each[0], chooses=each[1]) for each in dict.fromkeys(held)}
     decoder = assemble(
         keys,
-        layers,
+        [made[each] for each in held],
         width=keys.required_size("intermediate_size"),
         heads=heads,
         ends=moved_everywhere(plain_ends(keys, tied=False), "embed_tokens", "final norm", "lm_head"),
     )
     return replace(decoder, tie_word_embeddings=False)
+
+
+def _layer(keys: ConfigKeys, heads: Heads, mixer: Mamba1, *, attends: bool, chooses: bool) -> Layer:
+    mixing = attention(heads) if attends else mixer.modules("mixer")
+    modules = (*mixing, *_feed_forward(keys, heads.hidden, sparse=chooses), layer_norms(heads.hidden))
+    return Layer(modules=modules, caches=(heads.cache() if attends else mixer.cache(),))
 
 
 def _comes(keys: ConfigKeys, what: str, index: int) -> bool:
@@ -61,8 +64,8 @@ def _mixer(keys: ConfigKeys, hidden: int) -> Mamba1:
     )
 
 
-def _feed_forward(keys: ConfigKeys, hidden: int, index: int) -> Iterator[Module]:
-    if not _comes(keys, "expert_layer", index) or keys.required_size("num_experts") == 1:
+def _feed_forward(keys: ConfigKeys, hidden: int, *, sparse: bool) -> Iterator[Module]:
+    if not sparse or keys.required_size("num_experts") == 1:
         yield from gated_mlp("feed_forward", hidden, keys.required_size("intermediate_size"))
         return
     mixture = read_mixture(keys, width="intermediate_size")

@@ -31,10 +31,10 @@ class _Plan:
     conv_width: int
     rope: Rope
 
-    def layer(self, index: int, kind: str) -> Layer:
+    def layer(self, kind: str, *, sparse: bool) -> Layer:
         attends = kind == FULL
         mixing = self._attention() if attends else self._convolution()
-        modules = (*mixing, *self._feed_forward(index), layer_norms(self.heads.hidden))
+        modules = (*mixing, *self._feed_forward(sparse=sparse), layer_norms(self.heads.hidden))
         state = StateCache(kind="short_conv", inner_size=self.conv_width, conv_kernel=self._taps())
         if attends:
             return Layer(modules=modules, caches=(self.heads.cache(),), ropes=(self.rope,))
@@ -60,8 +60,8 @@ class _Plan:
         yield column("short_conv.in_proj", width, ("in_proj", 3 * width, 3), bias=bias)
         yield row("short_conv.out_proj", width, width, bias=bias)
 
-    def _feed_forward(self, index: int) -> Iterator[Module]:
-        if self.mixture is None or index < whole_number(self.keys, "num_dense_layers"):
+    def _feed_forward(self, *, sparse: bool) -> Iterator[Module]:
+        if self.mixture is None or not sparse:
             yield from _mlp(self.heads.hidden, self.width)
             return
         yield replace(router(self.mixture, name="feed_forward.gate"), may_quantise=True)
@@ -93,9 +93,12 @@ def _build(keys: ConfigKeys, *, width: int, mixture: Mixture | None) -> Decoder:
     attending = numbers(keys, "full_attn_idxs")
     everywhere = not attending and not keys.has("full_attn_idxs")
     kinds = layer_types(keys, lambda index: FULL if everywhere or index in attending else CONVOLUTION)
+    first_sparse = whole_number(keys, "num_dense_layers")
+    held = [(kind, index >= first_sparse) for index, kind in enumerate(kinds)]
+    layers = {(kind, sparse): plan.layer(kind, sparse=sparse) for kind, sparse in dict.fromkeys(held)}
     decoder = assemble(
         keys,
-        [plan.layer(index, kind) for index, kind in enumerate(kinds)],
+        [layers[each] for each in held],
         width=max(width, mixture.token_width if mixture else 0),
         heads=heads,
         ends=moved_everywhere(plain_ends(keys, tied=True), "embed_tokens"),

@@ -80,9 +80,10 @@ def build(keys: ConfigKeys) -> Decoder:
         raise unknown("block_configs", "layers that state their own shapes are not planned yet for this family.")
     kinds = layer_kinds(keys)
     plan = _Plan(keys=keys, heads=read_heads(keys), mixer=_mixer(keys))
-    layers = [plan.layer(kind, width) for kind, width in zip(kinds, _mlp_widths(keys, kinds), strict=True)]
+    held = list(zip(kinds, _mlp_widths(keys, kinds), strict=True))
+    layers = {each: plan.layer(*each) for each in dict.fromkeys(held)}
     ends = moved_everywhere(plain_ends(keys, tied=False), "embed_tokens", "final norm", "lm_head")
-    decoder = assemble(keys, layers, width=_width(keys, kinds), heads=plan.heads, ends=ends)
+    decoder = assemble(keys, [layers[each] for each in held], width=_width(keys, kinds), heads=plan.heads, ends=ends)
     return replace(
         decoder,
         hf_to_vllm=(("backbone.", "model."),),

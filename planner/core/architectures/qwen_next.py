@@ -36,10 +36,10 @@ class _Plan:
     fused: bool
     rope: Rope
 
-    def layer(self, index: int, kind: str) -> Layer:
+    def layer(self, kind: str, *, sparse: bool) -> Layer:
         attends = kind == FULL
         mixing = self._attention() if attends else self._recurrence()
-        modules = (*mixing, *self._feed_forward(index), layer_norms(self.heads.hidden))
+        modules = (*mixing, *self._feed_forward(sparse=sparse), layer_norms(self.heads.hidden))
         state = self.net.cache(state_dtype="" if self.fused else self.keys.text("mamba_ssm_dtype") or "")
         if attends:
             return Layer(modules=modules, caches=(self.heads.cache(),), ropes=(self.rope,))
@@ -54,8 +54,8 @@ class _Plan:
         whole_gates = str(stated.get("quant_method")) in WHOLE_GATES
         yield from delta_net(self.net, fused=self.fused, whole_gates=whole_gates)
 
-    def _feed_forward(self, index: int) -> Iterator[Module]:
-        if self.mixture is None or not self._is_sparse(index):
+    def _feed_forward(self, *, sparse: bool) -> Iterator[Module]:
+        if self.mixture is None or not sparse:
             yield from gated_mlp("mlp", self.heads.hidden, self.keys.required_size("intermediate_size"))
             return
         yield router(self.mixture)
@@ -63,11 +63,12 @@ class _Plan:
         yield from shared_experts(self.mixture, name="mlp.shared_expert")
         yield routed(self.mixture)
 
-    def _is_sparse(self, index: int) -> bool:
-        if not self.fused:
-            return True
-        step = self.keys.size("decoder_sparse_step") or 1
-        return index not in numbers(self.keys, "mlp_only_layers") and (index + 1) % step == 0
+    def sparse_layers(self, count: int) -> list[bool]:
+        """Return which layers hold experts: of Qwen3-Next, all but the excepted ones."""
+        if not self.fused or self.mixture is None:
+            return [self.mixture is not None] * count
+        step, dense = self.keys.size("decoder_sparse_step") or 1, numbers(self.keys, "mlp_only_layers")
+        return [index not in dense and (index + 1) % step == 0 for index in range(count)]
 
 
 def build(keys: ConfigKeys, *, sparse: bool, fused: bool) -> Decoder:
@@ -83,9 +84,17 @@ def build(keys: ConfigKeys, *, sparse: bool, fused: bool) -> Decoder:
     )
     interval = keys.size("full_attention_interval") or 4
     kinds = layer_types(keys, lambda index: LINEAR if (index + 1) % interval else FULL)
-    layers = [plan.layer(index, kind) for index, kind in enumerate(require_kinds(kinds, KINDS))]
+    held = list(zip(require_kinds(kinds, KINDS), plan.sparse_layers(len(kinds)), strict=True))
+    layers = {(kind, experts): plan.layer(kind, sparse=experts) for kind, experts in dict.fromkeys(held)}
     width = plan.mixture.token_width if plan.mixture else keys.required_size("intermediate_size")
-    decoder = assemble(keys, layers, width=width, heads=heads, ends=_ends(keys, fused=fused), ropes=(plan.rope,))
+    decoder = assemble(
+        keys,
+        [layers[each] for each in held],
+        width=width,
+        heads=heads,
+        ends=_ends(keys, fused=fused),
+        ropes=(plan.rope,),
+    )
     tied = decoder.tie_word_embeddings and not fused
     return replace(decoder, tie_word_embeddings=tied, experts_on_every_stage=sparse)
 
