@@ -114,7 +114,7 @@ class Tensor:
     """Loose elements: norms, states, scales, positions.
 
     `sharded` divides them by TP, `units` as in `Shard`; `dtype` overrides the model's; a buffer isn't trained. One that
-    doesn't stay is gone when loading has ended.
+    doesn't stay is gone when loading has ended; one with `most_ranks` isn't there with more.
     """
 
     name: str
@@ -124,10 +124,13 @@ class Tensor:
     dtype: str | None = None
     is_buffer: bool = False
     stays: bool = True
+    most_ranks: int | None = None
     served: str = ""
 
     def on_rank(self, tensor_parallel_size: int) -> int:
         """Return the elements that one rank holds."""
+        if self.most_ranks is not None and tensor_parallel_size > self.most_ranks:
+            return 0
         if self.units is not None:
             return max(1, self.units // tensor_parallel_size) * (self.elements // self.units)
         return self.elements // tensor_parallel_size if self.sharded else self.elements

@@ -27,6 +27,8 @@ FLOAT32 = "float32"
 SPARSE = "block_sparse_moe"
 ALIGNED_OUTPUTS = 16
 LEAST_EXPERT_WIDTH = 256
+FUSED_DECODE_HEADS = frozenset({12, 24, 48, 96})
+FUSED_DECODE_SIZES = (128, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +128,23 @@ def _delta_attention(delta: _Delta) -> Iterator[Module]:
     yield Tensor(name=f"{name}.A_log", elements=delta.heads, sharded=True, dtype=FLOAT32)
     yield norm(f"{name}.o_norm", delta.size)
     yield row(f"{name}.o_proj", width, delta.hidden)
+    if delta.full_rank_gate and delta.heads in FUSED_DECODE_HEADS and (delta.size, delta.kernel) == FUSED_DECODE_SIZES:
+        yield from _fused_decode(delta, name)
+
+
+def _fused_decode(delta: _Delta, name: str) -> Iterator[Tensor]:
+    """Copies of the convolution and the norm for the fused kernel, where a rank has a number of heads that it knows."""
+    ranks = delta.heads // min(FUSED_DECODE_HEADS)
+    copy = Tensor(
+        name=f"{name}.decode_conv1d",
+        elements=3 * delta.width * delta.kernel,
+        sharded=True,
+        dtype=FLOAT32,
+        is_buffer=True,
+        most_ranks=ranks,
+    )
+    yield copy
+    yield replace(copy, name=f"{name}.decode_norm", elements=delta.size, sharded=False)
 
 
 def _state(delta: _Delta) -> StateCache:
