@@ -93,9 +93,10 @@ def speculative_config(boot: Boot) -> str:
     text = boot.speculative_config
     if not text or text.startswith("{"):
         return text
-    method = re.match(r"[A-Za-z_]+\d?", text)
+    word = re.match(r"[A-Za-z]\w*", text)
+    method = word[0].lower() if word else "draft_model"
     tokens = re.search(r"(?:n|k|tokens)\s*[= ]\s*(\d+)|[,-]\s*(\d+)(?: tokens)?$", text)
-    stated: dict[str, object] = {"method": method[0].lower() if method else "draft_model"}
+    stated: dict[str, object] = {"method": method if "_" in method else method.rstrip("0123456789")}
     if tokens:
         stated["num_speculative_tokens"] = int(tokens[1] or tokens[2])
     return json.dumps(stated)

@@ -85,11 +85,12 @@ def _answerable(boot: Boot, known: Knowledge) -> Case:
         fit=known.fit,
         free_bytes=bytes_from_gib(min(boot.free_at_start_gib)) if boot.free_at_start_gib else None,
     )
-    return Case(boot=boot, standing="answered", assumed=_assumed(boot) or is_relative or is_guess, question=question)
+    assumed = _assumed(boot) or is_relative or is_guess
+    return Case(boot=boot, standing="answered", assumed=assumed, question=question)
 
 
 def _assumed(boot: Boot) -> bool:
-    return bool(boot.assumed & {"model", "gpu", "vllm", "tp"})
+    return bool(boot.assumed & {"model", "gpu", "vllm", "tp"}) or boot.vllm.startswith("main")
 
 
 def _require_stated(boot: Boot) -> None:

@@ -146,6 +146,7 @@ def _flags(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "command": command,
         "flags": _bare_flags(others),
+        "command_told": bool(command) or "non-default args" in others,
         "speculative_config": json.dumps(draft) if isinstance(draft, dict) else str(draft or ""),
         "ep": str(row.get("ep") or "").lower(),
         "kv_offloading_gib": _offloaded(f"{command} {others}"),

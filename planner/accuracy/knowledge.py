@@ -7,7 +7,7 @@ from functools import cache
 from planner import catalog
 from planner.accuracy.asked import quantised_at_load
 from planner.accuracy.cases import Case, Knowledge, make_cases, with_fit
-from planner.accuracy.naming import resolve_model
+from planner.accuracy.naming import is_variant_of, resolve_model
 from planner.accuracy.observations import observations
 from planner.accuracy.variants import named_quantization
 from planner.catalog.boots import Boot, boots
@@ -29,7 +29,9 @@ def knowledge(fit: Fit) -> Knowledge:
 
 
 def model_of(boot: Boot) -> tuple[Model, bool]:
-    """Return the model that a boot names, and whether that is a relative: another tuning, or a quantised one by name.
+    """Return the model that a boot names, and whether it is taken for a relative: another tuning of a known model.
+
+    A name that tells how the checkpoint is quantised is as good as the known model's.
 
     Raises Unknown for a name without a relative and for an architecture that cannot be planned.
     """
@@ -38,7 +40,8 @@ def model_of(boot: Boot) -> tuple[Model, bool]:
     quantization = named_quantization(boot.model, "" if quantised_at_load(boot, model) else boot.quantization)
     if model.quantization is not None or quantization is None:
         return model, is_relative
-    return _variant(name, boot.model, json.dumps(quantization)), True
+    also = (known for known in catalog.known_names() if catalog.full_name(known) == name)
+    return _variant(name, boot.model, json.dumps(quantization)), not any(is_variant_of(boot.model, one) for one in also)
 
 
 @cache

@@ -11,13 +11,21 @@ _RELEASE = re.compile(r"v?(\d+\.\d+)(?:\.(\d+|x))?((?:\.?(?:rc|dev|post|a|b)\d+)
 _IGNORED_WORDS = frozenset(
     {"nvidia", "geforce", "gpu", "blackwell", "server", "workstation", "edition", "ada", "laptop"}
 )
+_DATED_MAIN = re.compile(r"main .*\((\d{4}-\d{2})[^)]*\)")
+_RELEASE_AFTER = {"2026-01": "0.15.0", "2026-04": "0.19.1", "2026-08": "0.28.0"}  # as published logs of those months
 _HOW_MANY = re.compile(r"^\s*\d+\s*[x×*]\s*|\s*(?<![a-z])[x×*]\s*\d+\s*$", re.IGNORECASE)
 _SIZE_WORD = re.compile(r"\d+gb?")
 _VARIANTS = re.compile(r"-(instruct|chat|it|base|hf)$")
 
 
 def release_of(text: str) -> str:
-    """Return the release that a version text starts with (`0.27.1 (NGC 26.08)`, `0.19.x`), or "" for none."""
+    """Return the release that a version text starts with (`0.27.1 (NGC 26.08)`, `0.19.x`), or "" for none.
+
+    A development branch with its month (`main 2a4dbe2 (2026-01)`) is taken for the release that followed.
+    """
+    dated = _DATED_MAIN.match(text.strip())
+    if dated:
+        return _RELEASE_AFTER.get(dated[1], "")
     match = _RELEASE.match(text.strip())
     if match is None:
         return ""
@@ -45,6 +53,11 @@ def resolve_model(name: str, names: Sequence[str], find: Callable[[str], str]) -
     return find(max(contained, key=lambda candidate: len(_relative(candidate)))), True
 
 
+def is_variant_of(name: str, base: str) -> bool:
+    """Whether a name is a model's own with the words of a quantisation after it."""
+    return _plain(name).startswith(_plain(base))
+
+
 def _is_within(part: str, name: str) -> bool:
     return re.search(rf"(?<![a-z0-9.]){re.escape(part)}(?![a-z0-9.])", name) is not None
 
@@ -65,7 +78,8 @@ def resolve_gpu(
     The logged total decides between sizes of one card, SXM is taken before PCIe. Raises Unknown when nothing in the
     catalog has the name's words.
     """
-    name = _HOW_MANY.sub("", re.sub(r"\s*\(.*", "", text))
+    first = re.split(r"\s*\(| \+ | / ", text)[0]  # of unlike cards the one that is named first
+    name = _HOW_MANY.sub("", first)
     missing: PlanningError
     try:
         return find(name), False

@@ -15,12 +15,15 @@ def stops_account(scores: Sequence[Score]) -> dict[str, Any]:
     stopped = [score for score in scores if score.stopped]
     booted = [score for score in scores if score.stopped is False]
     found = Rate(hits=sum(score.predicted_stop for score in stopped), n=len(stopped))
+    told = [score for score in stopped if score.case.boot.command_told or score.case.boot.tier == "A"]
+    of_told = Rate(hits=sum(score.predicted_stop for score in told), n=len(told))
     alarms = Rate(hits=sum(score.predicted_stop for score in booted), n=len(booted))
     return {
         "n": found.n,
         "foreseen": found.hits,
         "recall": found.share,
         "recall_wilson": found.bounds,
+        "told": {"n": of_told.n, "foreseen": of_told.hits, "recall": of_told.share, "recall_wilson": of_told.bounds},
         "false_alarms": alarms.hits,
         "booted": alarms.n,
         "false_alarm_rate": alarms.share,

@@ -22,24 +22,24 @@ KINDS = ("full", "windows", "hybrid", "latent")
 def summary(cases: Sequence[Case], scores: Sequence[Score]) -> dict[str, Any]:
     """Return the whole account of `cases`, of which `scores` could be answered.
 
-    Judged are boots of tiers A and B. The headline is over those of 0.9 and later; 0.8.x is counted apart. `stated` are
-    the ones whose source states model, GPU and version, `inferred` those where one of them is deduced.
+    Judged are boots of tiers A and B. The headline is over those of 0.9 and later whose source states model, GPU and
+    version; `everything` adds those where one of them is deduced (`inferred`). 0.8.x is counted apart (`early`).
     """
     judged = [score for score in scores if score.case.boot.tier in JUDGED_TIERS]
     late = [score for score in judged if _version(score) >= HEADLINE_SINCE]
+    stated = [score for score in late if not score.case.assumed]
     looked = look_up(late)
+    looked_stated = [one for one in looked if not one.score.case.assumed]
     return {
-        **_block(late, looked),
-        "macro": _macro(late, looked),
-        "by_term": {name: _errors(_sized(late, get)) for name, get in TERMS.items()},
+        **_block(stated, looked_stated),
+        "macro": _macro(stated, looked_stated),
+        "by_term": {name: _errors(_sized(stated, get)) for name, get in TERMS.items()},
         "by_architecture": _split(late, looked, architecture_of),
         "by_gpu": _split(late, looked, gpu_of),
         "by_version": _split(late, looked, version_of),
         "by_kind": _split(late, looked, kind_of),
-        "stated": _block(
-            [s for s in late if not s.case.assumed], [one for one in looked if not one.score.case.assumed]
-        ),
         "inferred": _block([s for s in late if s.case.assumed], [one for one in looked if one.score.case.assumed]),
+        "everything": {**_block(late, looked), "macro": _macro(late, looked)},
         "early": _block([s for s in judged if _version(s) < HEADLINE_SINCE], ()),
         "context_only": _block([score for score in scores if score.case.boot.tier not in JUDGED_TIERS], ()),
         "allocator": _allocator(judged),

@@ -26,8 +26,8 @@ _TERMS = {
     "available_kv": "available KV",
 }
 _PARTS = {
-    "stated": "model, GPU and version stated",
-    "inferred": "one of them inferred, or a tuning of a known model",
+    "inferred": "model, GPU or version inferred",
+    "everything": "stated and inferred together",
     "early": "vLLM 0.8.x",
     "context_only": "tier C (context only, not judged)",
 }
@@ -57,15 +57,15 @@ def tables(account: dict[str, Any]) -> list[tuple[str, Row, list[Row]]]:
     terms = [error_row(label, account["by_term"][name]) for name, label in _TERMS.items()]
     terms.append(error_row("baseline: available KV", account["baseline"]))
     found: list[tuple[str, Row, list[Row]]] = [
-        ("By term (vLLM 0.9 and later)", ERROR_COLUMNS, terms),
-        ("Available KV averaged over GPU class x minor version", MACRO_COLUMNS, _macro_rows(account["macro"])),
-        ("Available KV by what is stated", ERROR_COLUMNS, list(_part_rows(account))),
+        ("By term: vLLM 0.9 and later, model, GPU and version stated", ERROR_COLUMNS, terms),
+        ("Available KV averaged over GPU class x minor version", MACRO_COLUMNS, _macro_rows(account)),
+        ("Available KV of the other boots", ERROR_COLUMNS, list(_part_rows(account))),
     ]
     for heading, key in _SPLITS.items():
         rows: list[Row] = []
         for name, block in account[key].items():
             rows += [error_row(_version_name(name), block["available_kv"]), error_row("  baseline", block["baseline"])]
-        found.append((f"Available KV by {heading}", ERROR_COLUMNS, rows))
+        found.append((f"Available KV by {heading} (stated and inferred)", ERROR_COLUMNS, rows))
     return found
 
 
@@ -80,10 +80,13 @@ def _part_rows(account: dict[str, Any]) -> Iterator[Row]:
             yield error_row("  baseline", account[key]["baseline"])
 
 
-def _macro_rows(macro: dict[str, Any]) -> list[Row]:
+def _macro_rows(account: dict[str, Any]) -> list[Row]:
+    stated, everything = account["macro"], account["everything"]["macro"]
     return [
-        _macro_row(label, macro["cells"], macro[key])
-        for label, key in (("planner", "available_kv"), ("baseline", "baseline"))
+        _macro_row("planner", stated["cells"], stated["available_kv"]),
+        _macro_row("baseline", stated["cells"], stated["baseline"]),
+        _macro_row("planner, inferred boots too", everything["cells"], everything["available_kv"]),
+        _macro_row("baseline, inferred boots too", everything["cells"], everything["baseline"]),
     ]
 
 
@@ -139,9 +142,12 @@ def _allocator_sentences(allocator: dict[str, Any]) -> Iterator[str]:
 
 
 def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:
+    told = refusals["told"]
     yield (
-        f"Refusals and out of memory at boot: {refusals['foreseen']} of {refusals['n']} foreseen, "
-        f"{_percent(refusals['recall'], 0)} (Wilson {_bounds(refusals['recall_wilson'])}); false alarms "
+        f"Refusals and out of memory at boot: {told['foreseen']} of the {told['n']} whose command is given foreseen, "
+        f"{_percent(told['recall'], 0)} (Wilson {_bounds(told['recall_wilson'])}); {refusals['foreseen']} of "
+        f"{refusals['n']} with those of which only some flags are told, {_percent(refusals['recall'], 0)} "
+        f"(Wilson {_bounds(refusals['recall_wilson'])}); false alarms "
         f"{refusals['false_alarms']} of {refusals['booted']} boots that ran, {_percent(refusals['false_alarm_rate'], 1)} "
         f"(Wilson {_bounds(refusals['false_alarm_wilson'])})."
     )

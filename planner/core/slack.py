@@ -11,6 +11,7 @@ from planner.core.calibration import Situation
 from planner.core.engine import Version
 from planner.core.layout import Layout
 from planner.core.units import GIB, MIB, cdiv, in_gib, round_up
+from planner.core.workspaces import unprofiled_logits_bytes
 
 CONTEXT_BYTES = int(0.51 * GIB)
 CONTEXT_AND_NCCL_BYTES = int(1.53 * GIB)
@@ -93,6 +94,10 @@ def _items(situation: Situation, budget: StageBudget) -> tuple[SlackItem, ...]:
     if _uses_flashinfer(situation):
         size = FLASHINFER_WORKSPACE_BYTES
         items.append(_item("FlashInfer workspace", size, size, "vLLM VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE"))
+    scores = unprofiled_logits_bytes(situation)
+    if scores:
+        source = "vLLM v1/attention/backends/mla/indexer.py; bounded and profiled from 0.19 on"
+        items.append(_item("scores of the sparse attention's indexer", scores, 2 * scores, source))
     items.append(_graph_item(situation, budget))
     return tuple(items)
 

@@ -109,6 +109,13 @@ def _index_logits_bytes(situation: Situation) -> int:
     return INDEX_LOGITS_BYTES if _indexes(situation) and situation.facts.version >= INDEX_LOGITS_SINCE else 0
 
 
+def unprofiled_logits_bytes(situation: Situation) -> int:
+    """Return the indexer's float32 scores of a full batch against the longest context: not profiled before 0.19."""
+    if not _indexes(situation) or situation.facts.version >= INDEX_LOGITS_SINCE:
+        return 0
+    return situation.args.max_num_batched_tokens * situation.args.max_model_len * 4
+
+
 def latent_bytes(situation: Situation) -> int:
     """Return MLA's up-projected context, which profiling stands in for: rows x heads x (nope + value) elements.
 
