@@ -27,9 +27,11 @@ from planner.inputs import (
 )
 from planner.query import inputs_from_query as inputs_from_query
 from planner.query import query_from_inputs as query_from_inputs
+from planner.readers.command import read_fields
 from planner.readers.config import overridden, overrides_of
 
 Config = Mapping[str, Any]
+NOT_SWEPT = frozenset({"model", "usage", "environment", "other"})
 
 
 def ask(
@@ -96,6 +98,25 @@ def question_from_inputs(
         find_gpu=find_gpu,
         find_config=find_config,
     )
+
+
+def axes_of(axes: Mapping[str, Any], *, vllm_version: str | None) -> dict[str, tuple[Any, ...]]:
+    """Return the flags to sweep over with their values as that release reads them.
+
+    Raises BadInput for a flag that nobody knows, that touches no memory, or whose values are no list.
+    """
+    version = catalog.engine_facts(vllm_version).version
+    swept: dict[str, tuple[Any, ...]] = {}
+    for name, values in axes.items():
+        flag = name.replace("-", "_").lstrip("_")
+        if flag not in EngineArgs.__dataclass_fields__ or flag in NOT_SWEPT:
+            raise BadInput(field=f"axes.{name}", message=f"{name} cannot be swept.", fix="name a flag of memory")
+        if not isinstance(values, list | tuple) or not values:
+            message = "the values of an axis are a list."
+            raise BadInput(field=f"axes.{name}", message=message, fix="give e.g. [1, 2, 4]")
+        read = (read_fields({flag: value}, version=version) for value in values)
+        swept[flag] = tuple(getattr(args, flag) for args in read)
+    return swept
 
 
 def _draft(args: EngineArgs, find_model: Callable[[str], Model]) -> Model | None:

@@ -27,6 +27,11 @@ ESTIMATE_EXAMPLES = [
     OpenApiExample("A command, and what would help", value=AS_A_COMMAND, request_only=True),
     OpenApiExample("A mix of requests", value=A_MIX, request_only=True),
 ]
+A_SWEEP = {
+    **LLAMA_70B,
+    "axes": {"tensor_parallel_size": [1, 2, 4], "gpu_memory_utilization": [0.8, 0.85, 0.9, 0.95]},
+}
+SWEEP_EXAMPLES = [OpenApiExample("Ranks and shares of memory", value=A_SWEEP, request_only=True)]
 TINY_LLAMA = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

@@ -77,7 +77,7 @@ class Schema(AutoSchema):
             errors["404"] = "There is no such row."
         if self.method == "DELETE":
             errors |= {"400": "It cannot be removed.", "429": "Too many requests."}
-        if self.path.endswith(("/plans", "/from-hub")) and self.method == "POST":
+        if self.path.endswith(("/plans", "/from-hub", "/sweep")) and self.method == "POST":
             errors["422"] = "There is no answer: what decides it is unknown."
         return errors
 

@@ -97,6 +97,35 @@ class EstimateSerializer(StrictSerializer):
         return {name: value for name, value in self.run_validation(body).items() if value is not None}
 
 
+class SweepSerializer(EstimateSerializer):
+    """A question with the flags to vary: every combination of their values is planned."""
+
+    axes = serializers.DictField(
+        child=serializers.ListField(allow_empty=False),
+        allow_empty=False,
+        help_text="Flags with underscores, each with its values; 10,000 combinations at most.",
+    )
+    include = None
+
+
+class SweepRowSerializer(serializers.Serializer):
+    """One combination; the lists go with the utilizations of the sweep."""
+
+    flags = serializers.DictField()
+    max_model_len = serializers.IntegerField()
+    boots = serializers.ListField(child=serializers.BooleanField())
+    num_gpu_blocks = serializers.ListField(child=serializers.IntegerField())
+    requests = serializers.ListField(child=serializers.IntegerField(), help_text="Of full length, at once.")
+    reason = serializers.CharField(help_text="Why none boots; empty where one does.")
+
+
+class SweepAnswerSerializer(serializers.Serializer):
+    """What every combination holds."""
+
+    gpu_memory_utilization = serializers.ListField(child=serializers.FloatField())
+    rows = SweepRowSerializer(many=True)
+
+
 QUESTION = (
     EstimateSerializer()
 )  # made once: DRF copies every field anew for each serializer, which costs as much as a plan

@@ -15,6 +15,7 @@ router.register("plans", views.PlanViewSet)
 
 v1 = [
     path("estimate", views.EstimateView.as_view(), name="api_estimate"),
+    path("sweep", views.SweepView.as_view(), name="api_sweep"),
     path("me", views.MeView.as_view(), name="api_me"),
     path("schema", SpectacularAPIView.as_view(), name="api_schema"),
     *router.urls,

@@ -14,9 +14,9 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from planner import accounts, services
-from planner.answers import answer
+from planner.answers import answer, swept
 from planner.api import serializers
-from planner.api.examples import ESTIMATE_EXAMPLES, MODEL_EXAMPLES, PLAN_EXAMPLES
+from planner.api.examples import ESTIMATE_EXAMPLES, MODEL_EXAMPLES, PLAN_EXAMPLES, SWEEP_EXAMPLES
 from planner.api.permissions import MayPlan
 from planner.api.schema import DOCUMENT
 from planner.filters import GpuTypeFilter, HostFilter, ModelFilter, PlanFilter
@@ -47,6 +47,25 @@ class EstimateView(APIView):
     def post(self, request: Request) -> Response:
         """Plan one deployment: what vLLM would do, rank by rank, and why. Nothing is kept."""
         return Response(answer(serializers.QUESTION.inputs(request.data)))
+
+
+class SweepView(APIView):
+    """Answer many questions that differ in a few flags."""
+
+    permission_classes = [MayPlan]
+    throttle_scope = "write"
+
+    @extend_schema(
+        operation_id="sweep",
+        tags=["estimate"],
+        request=serializers.SweepSerializer,
+        responses={200: serializers.SweepAnswerSerializer},
+        examples=SWEEP_EXAMPLES,
+    )
+    def post(self, request: Request) -> Response:
+        """Plan every combination of some flags, up to 10,000 at once. Nothing is kept."""
+        given = serializers.SweepSerializer().inputs(request.data)
+        return Response(swept(given, given.pop("axes")))
 
 
 class ListAndRead(WriteThrottled, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet):

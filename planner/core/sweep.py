@@ -46,14 +46,17 @@ def sweep(question: Question, axes: Mapping[str, Sequence[Any]]) -> tuple[SweepR
     and blocks of the cache, is computed for all at once. Raises BadInput for more than 10,000 configurations, and for a
     cache whose size is given as such.
     """
-    utilizations = np.array(axes.get(UTILIZATION) or [question.args.gpu_memory_utilization or _default(question)])
+    utilizations = np.array(utilizations_of(question, axes))
     others = {flag: values for flag, values in axes.items() if flag != UTILIZATION}
     _require_sensible(question, others, len(utilizations))
     return tuple(_row(question, flags, utilizations) for flags in _combinations(others))
 
 
-def _default(question: Question) -> float:
-    return question.facts.default_gpu_memory_utilization
+def utilizations_of(question: Question, axes: Mapping[str, Sequence[Any]]) -> tuple[float, ...]:
+    """Return the utilizations of a sweep: those asked for, else the command's own or its release's default."""
+    stated = question.args.gpu_memory_utilization
+    alone = question.facts.default_gpu_memory_utilization if stated is None else stated
+    return tuple(axes.get(UTILIZATION) or (alone,))
 
 
 def _require_sensible(question: Question, others: Mapping[str, Sequence[Any]], utilizations: int) -> None:

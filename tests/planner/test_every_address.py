@@ -25,7 +25,10 @@ OPEN_TO_WHOEVER_IS_SIGNED_IN = {
     "/api/v1/schema": "the same, for programs",
     "/api/v1/me": "what one may do",
 }
-WRITES_THAT_A_VIEWER_MAY_TRY = {"/account/tokens", "/account/tokens/x/revoke", "/account/password", "/api/v1/estimate"}
+WRITES_THAT_A_VIEWER_MAY_TRY = {
+    *("/account/tokens", "/account/tokens/x/revoke", "/account/password"),
+    *("/api/v1/estimate", "/api/v1/sweep"),
+}
 SHUT = {302, 401, 403, 404, 405}
 ARGUMENTS = {"pk": "1", "slug": "acme--small-llama", "object_id": "1", "app_label": "auth", "content_type_id": "1"}
 
