@@ -20,11 +20,10 @@ def test_a_boot_that_states_model_gpu_and_version_is_answered():
         ({"gpu": ""}, "not_stated"),
         ({"vllm": "main 2a4dbe2"}, "not_stated"),
         ({"tp": None, "gpus": 4}, "not_stated"),
-        ({"vllm": "0.7.3"}, "out_of_scope"),
-        ({"vllm": "0.8.5", "engine_core": "V0"}, "out_of_scope"),
-        ({"quantization": "fp8"}, "out_of_scope"),
-        ({"lora": True}, "out_of_scope"),
-        ({"model": "deepseek-ai/DeepSeek-V3"}, "out_of_scope"),
+        ({"vllm": "0.7.3"}, "older"),
+        ({"vllm": "0.8.5", "engine_core": "V0"}, "older"),
+        ({"sleep_mode": True}, "out_of_scope"),
+        ({"shared_gpu": True}, "out_of_scope"),
         ({"gpu": "MI300X"}, "out_of_scope"),
         ({"model": "nobody/knows-this-7b"}, "unknown"),
         ({"gpu": "Voodoo 3"}, "unknown"),
@@ -45,3 +44,19 @@ def test_an_inferred_version_is_answered_and_marked():
 
 def test_memory_free_at_start_goes_into_the_question():
     assert case_of(free_at_start_gib=(60.87,)).question.free_bytes == bytes_from_gib(60.87)
+
+
+def test_a_quantised_tuning_is_told_by_its_name():
+    case = case_of(model="RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic")
+    assert (case.standing, case.assumed) == ("answered", False)
+    assert case.question.model.quantization.method == "compressed-tensors"
+
+
+def test_a_plain_checkpoint_may_be_quantised_at_load():
+    case = case_of(quantization="fp8")
+    assert case.question.model.quantization is None
+    assert case.question.args.quantization == "fp8"
+
+
+def test_what_decides_is_named_where_the_planner_does_not_know():
+    assert case_of(model="nobody/knows-this-7b").key == "model"

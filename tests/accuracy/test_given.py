@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from planner.accuracy.given import boot_from_row, environment_of, read_boots
+from planner.accuracy.asked import environment_of
+from planner.accuracy.given import boot_from_row, read_boots
 from planner.core.errors import BadInput
 
 ROW = {
@@ -67,6 +68,16 @@ def test_an_outcome_nobody_foresaw_is_unclear():
 def test_adapters_and_drafts_are_noticed():
     assert boot_from_row({**ROW, "other_args": "enable-lora, max-loras 10"}).lora
     assert boot_from_row({**ROW, "speculative_config": "mtp"}).draft_model
+
+
+def test_tier_and_words_beside_the_command_are_kept():
+    boot = boot_from_row({**ROW, "use_tier": "A", "other_args": "language-model-only"})
+    assert (boot.tier, boot.flags, boot.command_told) == ("A", "language-model-only", False)
+
+
+def test_a_printed_list_of_arguments_tells_the_whole_command():
+    boot = boot_from_row({**ROW, "other_args": "non-default args: {'model': 'x'}"})
+    assert (boot.flags, boot.command_told) == ("", True)
 
 
 def test_variables_in_front_of_a_command_count():

@@ -3,8 +3,12 @@
 import pytest
 
 from planner import catalog
-from planner.accuracy.naming import out_of_scope_by_name, release_of, resolve_gpu, resolve_model
+from planner.accuracy.naming import is_variant_of, release_of, resolve_gpu, resolve_model
 from planner.core.errors import Unknown
+
+
+def found(name):
+    return catalog.find_entry(name).name
 
 
 @pytest.mark.parametrize(
@@ -18,7 +22,8 @@ from planner.core.errors import Unknown
         ("0.26.1rc1.dev608", "0.26.1rc1.dev608"),
         ("0.11.2.post2", "0.11.2.post2"),
         ("0.26-0.27", "0.26.0"),
-        ("main 2a4dbe2 (2026-01)", ""),
+        ("main 2a4dbe2 (2026-01)", "0.15.0"),
+        ("main 2a4dbe2", ""),
         ("fork SM70 (0.22-based)", ""),
     ],
 )
@@ -61,14 +66,14 @@ def test_a_gpu_nobody_knows_is_unknown():
 
 @pytest.mark.parametrize("name", ["Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct", "someone/Qwen2.5-7B-Instruct"])
 def test_a_model_is_found_with_or_without_its_organisation(name):
-    model, is_relative = resolve_model(name, catalog.model_names(), catalog.find_model)
-    assert model.name == "Qwen/Qwen2.5-7B-Instruct"
+    model, is_relative = resolve_model(name, catalog.model_names(), found)
+    assert model == "Qwen/Qwen2.5-7B-Instruct"
     assert not is_relative
 
 
 def test_another_tuning_of_a_model_is_a_relative():
-    model, is_relative = resolve_model("Qwen/Qwen3-14B-Base", catalog.model_names(), catalog.find_model)
-    assert model.name == "Qwen/Qwen3-14B"
+    model, is_relative = resolve_model("Qwen/Qwen3-14B-Base", catalog.model_names(), found)
+    assert model == "Qwen/Qwen3-14B"
     assert is_relative
 
 
@@ -80,27 +85,26 @@ def test_another_tuning_of_a_model_is_a_relative():
     ],
 )
 def test_a_name_that_contains_a_model_s_name_is_a_tuning_of_it(name, base):
-    model, is_relative = resolve_model(name, catalog.model_names(), catalog.find_model)
-    assert model.hidden_size == catalog.find_model(base).hidden_size
-    assert model.num_layers == catalog.find_model(base).num_layers
+    model, is_relative = resolve_model(name, catalog.model_names(), found)
+    assert catalog.find_model(model).layers == catalog.find_model(base).layers
     assert is_relative
 
 
 def test_part_of_a_number_is_not_a_name():
     with pytest.raises(Unknown):
-        resolve_model("me/xqwen3-14b5", catalog.model_names(), catalog.find_model)
+        resolve_model("me/xqwen3-14b5", catalog.model_names(), found)
 
 
-@pytest.mark.parametrize(
-    "name", ["Qwen/Qwen3-32B-AWQ", "x/Llama-3.1-8B-quantized.w8a8", "Qwen/Qwen3-30B-A3B", "google/gemma-3-27b-it"]
-)
-def test_a_name_can_tell_that_a_model_is_out_of_scope(name):
-    assert out_of_scope_by_name(name)
+def test_unlike_cards_are_planned_as_the_first_of_them():
+    gpu, _ = resolve_gpu("RTX 3090 24GB + RTX 5090 32GB", None, catalog.gpus(), catalog.find_gpu)
+    assert gpu.slug == "rtx-3090"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["meta-llama/Llama-3.1-8B", "Qwen/Qwen3-14B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "microsoft/phi-4"],
-)
-def test_dense_models_are_in_scope_by_name(name):
-    assert out_of_scope_by_name(name) == ""
+@pytest.mark.parametrize("name", ["RTX 5090", "rtx 5090", "2x RTX 5090", "RTX 5090 x 2"])
+def test_the_x_of_a_card_s_name_is_no_multiplication(name):
+    assert resolve_gpu(name, None, catalog.gpus(), catalog.find_gpu)[0].slug == "rtx-5090"
+
+
+def test_a_name_with_the_words_of_a_quantisation_after_it_is_the_model_s_own():
+    assert is_variant_of("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "meta-llama/Llama-3.3-70B-Instruct")
+    assert not is_variant_of("me/my-llama-tuned", "meta-llama/Llama-3.3-70B-Instruct")
