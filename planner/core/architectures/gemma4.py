@@ -145,5 +145,5 @@ def _ends(keys: ConfigKeys, plan: _Plan, *, tied: bool) -> Iterator[Module]:
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {"Gemma4ForCausalLM": Architecture(model_type="gemma4_text", build=build, first="0.19.1")}
+    {"Gemma4ForCausalLM": Architecture(model_type="gemma4_text", build=build, first="0.19")}
 )

@@ -134,7 +134,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
                 ("lm_head.", "language_model.lm_head."),
                 ("model", "language_model.model"),
             ),
-            first="0.19.1",
+            first="0.19",
         ),
     }
 )

@@ -144,7 +144,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
             language="KimiLinearForCausalLM",
             towers=kimi_k3,
             hf_to_vllm=_CHECKPOINT_NAMES,
-            first="0.27.1",
+            first="0.27",
         ),
     }
 )

@@ -134,9 +134,9 @@ def _types_key(keys: ConfigKeys) -> str:
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
-        "FalconH1ForCausalLM": Architecture(model_type="falcon_h1", build=build_falcon_h1, first="0.9.1"),
+        "FalconH1ForCausalLM": Architecture(model_type="falcon_h1", build=build_falcon_h1, first="0.9"),
         "GraniteMoeHybridForCausalLM": Architecture(
-            model_type="granitemoehybrid", build=build_granite_hybrid, first="0.9.1"
+            model_type="granitemoehybrid", build=build_granite_hybrid, first="0.9"
         ),
         "BambaForCausalLM": Architecture(model_type="bamba", build=build_bamba, last="0.23", checked=False),
     }

@@ -148,5 +148,5 @@ def _latent_projections(hidden: int, latent: int, *, bias: bool) -> tuple[Linear
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {"NemotronHForCausalLM": Architecture(model_type="nemotron_h", build=build, names=NAMES, first="0.9.1")}
+    {"NemotronHForCausalLM": Architecture(model_type="nemotron_h", build=build, names=NAMES, first="0.9")}
 )

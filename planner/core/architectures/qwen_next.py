@@ -116,10 +116,10 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
             model_type="qwen3_next", build=partial(build, sparse=True, fused=True), first="0.10.2"
         ),
         "Qwen3_5ForCausalLM": Architecture(
-            model_type="qwen3_5_text", build=partial(build, sparse=False, fused=False), first="0.27.1"
+            model_type="qwen3_5_text", build=partial(build, sparse=False, fused=False), first="0.27"
         ),
         "Qwen3_5MoeForCausalLM": Architecture(
-            model_type="qwen3_5_moe_text", build=partial(build, sparse=True, fused=False), first="0.27.1"
+            model_type="qwen3_5_moe_text", build=partial(build, sparse=True, fused=False), first="0.27"
         ),
     }
 )
