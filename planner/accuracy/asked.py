@@ -23,7 +23,7 @@ _COUNTS = re.compile(r"(image|video|audio)\W{0,3}(\d+)")
 
 
 def engine_args(boot: Boot, model: Model, version: Version) -> EngineArgs:
-    """Return what a boot asked for: its stated fields over the flags of its command; a flag nobody knows is left out."""
+    """Return what a boot asked for: its stated fields over the flags of its command; unknown flags are left out."""
     given = {**_told(boot), **_stated(boot, model)}
     known = {name: value for name, value in given.items() if _is_read(name, value, version)}
     environment = dict(environment_of(boot))

@@ -30,9 +30,10 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A boot and its standing: `answered`, `not_stated`, `older` (unknown version), `out_of_scope` or `unknown` (a miss).
+    """A boot and its standing: `answered`, `not_stated`, `older` (unknown version), `out_of_scope` or `unknown`.
 
-    Only an answered case has a question; `key` names what the planner could not derive where it is unknown. `assumed` is set when model, GPU or version is not stated by the source but inferred from its figures.
+    Only an answered case has a question; `key` names what the planner could not derive where it is unknown. `assumed`
+    is set when model, GPU or version is not stated by the source but inferred from its figures.
     """
 
     boot: Boot

@@ -14,7 +14,6 @@ from planner.core.situation import Situation
 from planner.core.stage_weights import stage_weights
 from planner.core.units import GIB
 
-
 ONE_RELEASE = re.compile(r"\d+\.\d+(?:\.[\dx]+)?$")
 
 

@@ -138,7 +138,8 @@ def _allocator_sentences(allocator: dict[str, Any]) -> Iterator[str]:
     if allocator["wrong"]:
         yield "Allocator differs: " + "; ".join(f"{boot} ({kind})" for boot, kind in allocator["wrong"].items()) + "."
     if allocator["set_aside"]:
-        yield "Allocator not asked: " + "; ".join(f"{boot}: {why}" for boot, why in allocator["set_aside"].items()) + "."
+        reasons = "; ".join(f"{boot}: {why}" for boot, why in allocator["set_aside"].items())
+        yield f"Allocator not asked: {reasons}."
 
 
 def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:
@@ -148,8 +149,8 @@ def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:
         f"{_percent(told['recall'], 0)} (Wilson {_bounds(told['recall_wilson'])}); {refusals['foreseen']} of "
         f"{refusals['n']} with those of which only some flags are told, {_percent(refusals['recall'], 0)} "
         f"(Wilson {_bounds(refusals['recall_wilson'])}); false alarms "
-        f"{refusals['false_alarms']} of {refusals['booted']} boots that ran, {_percent(refusals['false_alarm_rate'], 1)} "
-        f"(Wilson {_bounds(refusals['false_alarm_wilson'])})."
+        f"{refusals['false_alarms']} of {refusals['booted']} boots that ran, "
+        f"{_percent(refusals['false_alarm_rate'], 1)} (Wilson {_bounds(refusals['false_alarm_wilson'])})."
     )
     yield from (f"Missed {boot}: {why}" for boot, why in refusals["misses"].items())
     yield from (f"False alarm {boot}: {why}" for boot, why in refusals["alarms"].items())
@@ -158,8 +159,8 @@ def _refusal_sentences(refusals: dict[str, Any]) -> Iterator[str]:
 def _load_sentences(under_load: dict[str, Any]) -> Iterator[str]:
     boots = "; ".join(f"{boot}: {verdict}" for boot, verdict in under_load["boots"].items())
     yield (
-        f"Out of memory under load: {under_load['flagged']} of {under_load['n']} flagged by the slack verdict or refused"
-        f" (Wilson {_bounds(under_load['wilson'])}){f' ({boots})' if boots else ''}; so are "
+        f"Out of memory under load: {under_load['flagged']} of {under_load['n']} flagged by the slack verdict or "
+        f"refused (Wilson {_bounds(under_load['wilson'])}){f' ({boots})' if boots else ''}; so are "
         f"{under_load['flagged_of_those_that_ran']} of {under_load['that_ran']} boots of which no trouble is told."
     )
 

@@ -169,7 +169,8 @@ def activation_formula(situation: Situation, fit: ActivationFit) -> str:
     encoding, held = encoder_bytes(situation)
     binding = sampler_bytes if sampler_binds(situation, fit) else body_bytes
     if encoding > held + binding(situation, fit):
-        text = f"encoding the largest items: {in_gib(encoding)} (the language model needs {in_gib(binding(situation, fit))})"
+        language = in_gib(binding(situation, fit))
+        text = f"encoding the largest items: {in_gib(encoding)} (the language model needs {language})"
     else:
         text = _language_formula(situation, fit) + (f" + {in_words(held)} encoded items" if held else "")
     return text + "".join(f" + {part}" for part in _further(situation, fit))

@@ -180,7 +180,7 @@ def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
 
 
 def _distances(situation: Situation) -> Callable[[Evidence], tuple[float, ...]]:
-    """Nearest first: same device, kind of model, version and runner, then quantisation, ranks, architecture and size."""
+    """Nearest first: same device, kind of model, version, runner, then quantisation, ranks, architecture and size."""
     version, gpu, model = situation.facts.version, situation.gpu, situation.model
     kind, runner, ranks = situation.kind, situation.args.model_runner, situation.layout.world_size
     quantised = model.quantization is not None

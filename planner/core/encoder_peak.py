@@ -63,7 +63,7 @@ def peak_bytes(situation: Situation, encoding: Encoding) -> int:
 
 
 def held_bytes(situation: Situation, encoding: Encoding) -> int:
-    """Return what stays while the language model is profiled: the encoded tokens and, in the first runner, the pixels."""
+    """Return what stays while the language model is profiled: encoded tokens, in the first runner pixels too."""
     outputs = situation.element_bytes * encoding.tokens * situation.model.hidden_size
     pixels = _pixel_bytes(situation, encoding) if situation.args.model_runner == "v1" else 0
     return outputs + pixels

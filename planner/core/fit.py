@@ -85,8 +85,8 @@ class NonTorchFit:
 class GraphFit:
     """CUDA graphs: a base, and bytes of one layer in one graph; spreads of what is captured and of vLLM's estimate.
 
-    `experts_share` and `quantised_share` are added to a layer's bytes where it routes over experts or quantises what goes
-    into it; `estimated_share` is what vLLM's estimate comes to of what is captured.
+    `experts_share` and `quantised_share` are added to a layer's bytes where it routes over experts or quantises its
+    inputs; `estimated_share` is what vLLM's estimate comes to of what is captured.
     """
 
     base_bytes: float

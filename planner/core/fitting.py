@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from planner.core.activation import activation_bytes, encoder_bytes, sampler_binds, sorts
 from planner.core.fit import (
     ENOUGH_BOOTS,
+    STATES,
     ActivationFit,
     Fit,
     GraphFit,
@@ -120,7 +121,8 @@ def _activation_step(fit: ActivationFit, measured: Sequence[tuple[Situation, flo
 
 def fit_non_torch(observations: Sequence[Observation], activation: ActivationFit) -> NonTorchFit:
     """Return a median per way of spreading ranks, device and era, and what unaligned logits add to it."""
-    grown = [(o, size) for o in observations if (size := grown_of(o, activation)) is not None]
+    plain_boots = [o for o in observations if not loads_kernels_of_its_own(o.situation)]
+    grown = [(o, size) for o in plain_boots if (size := grown_of(o, activation)) is not None]
     aligned = [(o, size) for o, size in grown if not logits_unaligned(o.situation)]
     keys = sorted({group_key(o.situation) for o, _ in aligned})
     groups = tuple(_group(key, [(o, size) for o, size in aligned if group_key(o.situation) == key]) for key in keys)
@@ -146,6 +148,11 @@ def fit_non_torch(observations: Sequence[Observation], activation: ActivationFit
         unaligned_together_bytes=median(extra[False] or [0.0]),
         unaligned_boots=tuple(o.boot for o, _ in unaligned),
     )
+
+
+def loads_kernels_of_its_own(situation: Situation) -> bool:
+    """Whether recurrent layers bring kernels that other models do not load: told apart until memory is compared."""
+    return situation.kind == STATES and era(situation) != "free_memory"
 
 
 def grown_of(o: Observation, activation: ActivationFit) -> float | None:

@@ -28,7 +28,7 @@ SOURCE = "growth of non-torch memory during published boots, by how ranks are sp
 
 
 def era(situation: Situation) -> str:
-    """Return how the release counts: `early` (before 0.18), `late` (more is loaded early), `free_memory` (0.27.1 on)."""
+    """Return how the release counts: `early` (before 0.18), `late` (more loads early), `free_memory` (0.27.1 on)."""
     if situation.facts.measures_by_mem_get_info:
         return "free_memory"
     return "late" if situation.facts.version >= LATE_SINCE else "early"

@@ -186,12 +186,15 @@ def _joint_scale(group: NonTorchGroup, seen: Sequence[Observation], fit: Fit, wi
 
 def _unseen_share(unseen: Sequence[Observation], without: Mapping[str, Fit]) -> float:
     """Return how far all terms together are off on boots that few others speak for, as a share of the device."""
-    shares = [
-        abs(o.overhead_bytes - measured_terms(o.situation, without[o.group]).overhead.bytes) / o.situation.gpu.total_bytes
-        for o in unseen
-        if o.overhead_bytes is not None
-    ]
+    shares = [share for o in unseen if (share := _share_off(o, without[o.group])) is not None]
     return quantile(shares, JOINT) if shares else 0.0
+
+
+def _share_off(o: Observation, without: Fit) -> float | None:
+    if o.overhead_bytes is None:
+        return None
+    predicted = measured_terms(o.situation, without).overhead.bytes
+    return abs(o.overhead_bytes - predicted) / o.situation.gpu.total_bytes
 
 
 def _standardised(o: Observation, fit: Fit, without: Fit) -> float:

@@ -97,12 +97,12 @@ def index_bytes(situation: Situation) -> int:
 
 def _indexes(situation: Situation) -> tuple[tuple[int, int], ...]:
     """Head size of each indexer, and how many tokens one of its rows stands for."""
-    found = []
-    for layer in distinct_layers(situation.model.decoder):
-        for cache in layer.caches:
-            if isinstance(cache, LatentCache | CompressedCache) and cache.index_head_dim is not None:
-                found.append((cache.index_head_dim, cache.ratio if isinstance(cache, CompressedCache) else 1))
-    return tuple(found)
+    caches = (cache for layer in distinct_layers(situation.model.decoder) for cache in layer.caches)
+    return tuple(
+        (cache.index_head_dim, cache.ratio if isinstance(cache, CompressedCache) else 1)
+        for cache in caches
+        if isinstance(cache, LatentCache | CompressedCache) and cache.index_head_dim is not None
+    )
 
 
 def _index_logits_bytes(situation: Situation) -> int:
@@ -120,7 +120,7 @@ def latent_bytes(situation: Situation) -> int:
     """Return MLA's up-projected context, which profiling stands in for: rows x heads x (nope + value) elements.
 
     Rows: 8 x max_model_len or 4 pages a sequence, 65,536 at most, one page a sequence at least. Source: vLLM
-    `MLACommonMetadataBuilder.determine_chunked_prefill_workspace_size`, profiled from 0.11 on; sparse attention has none.
+    `MLACommonMetadataBuilder.determine_chunked_prefill_workspace_size`, profiled from 0.11; sparse attention has none.
     """
     if situation.facts.version < LATENT_PROFILED_SINCE:
         return 0

@@ -112,7 +112,9 @@ def test_fewer_sequences_make_a_smaller_sampler():
 def test_the_second_model_runner_profiles_without_sorting_or_masking():
     asked = situation(facts=FACTS_032)
     assert asked.args.model_runner == "v2"
-    assert activation_bytes(asked, fit().activation) == body_bytes(asked, fit().activation) + fit().activation.base_bytes
+    assert (
+        activation_bytes(asked, fit().activation) == body_bytes(asked, fit().activation) + fit().activation.base_bytes
+    )
 
 
 def test_a_pipeline_stage_keeps_hidden_states_and_residual_for_its_neighbour():
