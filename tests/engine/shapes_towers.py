@@ -89,6 +89,21 @@ MOONVIT = {
     "merge_kernel_size": [2, 2],
 }
 KIMI_VISION = {"merge_kernel_size": [2, 2], "mm_projector_type": "patchmerger", "patch_size": 14}
+K3_VISION = {
+    **KIMI_VISION,
+    "hidden_size": 256,
+    "intermediate_size": 704,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "qkv_hidden_size": 384,
+    "norm_type": "rmsnorm",
+    "attn_bias": False,
+    "linear_bias": False,
+    "patch_embed_proj_bias": False,
+    "mm_projector_type": "patchmergerv2",
+    "projector_ln_eps": 1e-5,
+    "activation_func": "gelu_pytorch_tanh",
+}
 GLM_VISION = {
     "depth": 2,
     "hidden_size": 256,
@@ -201,6 +216,24 @@ TOWERS = {
         LLAMA4_VISION,
     ),
     "kimi k2.5": seeing("KimiK25ForConditionalGeneration", "kimi_k25", DEEPSEEK, KIMI_VISION),
+    "kimi k2.5 with k3's tower": seeing("KimiK25ForConditionalGeneration", "kimi_k25", DEEPSEEK, K3_VISION),
+    "kimi k2.5 with heads that do not divide": seeing(
+        "KimiK25ForConditionalGeneration", "kimi_k25", DEEPSEEK, {**K3_VISION, "num_attention_heads": 3}
+    ),
+    "gemma4 that hears": seeing(
+        "Gemma4ForConditionalGeneration",
+        "gemma4",
+        text(
+            "gemma4_text",
+            hidden_activation="gelu_pytorch_tanh",
+            hidden_size_per_layer_input=0,
+            global_head_dim=128,
+            **WINDOWS,
+        ),
+        GEMMA4_VISION,
+        audio_config={"model_type": "gemma4_audio", "hidden_size": 256, "num_hidden_layers": 2},
+        tie_word_embeddings=True,
+    ),
     "kimi-vl": seeing("KimiVLForConditionalGeneration", "kimi_vl", DEEPSEEK, MOONVIT, media_placeholder_token_id=32),
     "glm-4v": seeing(
         "Glm4vForConditionalGeneration",
