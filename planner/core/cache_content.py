@@ -108,3 +108,15 @@ def head_bytes(
     if content is not None:
         return content
     return (head_dim + value_head_dim) * ELEMENT_BYTES[element_dtype(kv_cache_dtype, model_dtype)]
+
+
+def latent_dtype(backend: str, kv_cache_dtype: str) -> str:
+    """Return the format a latent is stored in: sparse kernels pack what others store as it is.
+
+    Source: vLLM `layers.attention.mla_attention._canonicalize_sparse_mla_kv_cache_dtype` (0.18 on).
+    """
+    if backend == "FLASHMLA_SPARSE" and kv_cache_dtype.startswith("fp8"):
+        return "fp8_ds_mla"
+    if backend == "FLASHINFER_MLA_SPARSE_SM120" and kv_cache_dtype in {"auto", "fp8", "fp8_e4m3"}:
+        return "fp8_ds_mla"
+    return kv_cache_dtype

@@ -25,3 +25,6 @@ class CacheRequest:
     def context_parallel(self) -> bool:
         """Whether the tokens of one request are spread over ranks when it decodes."""
         return self.decode_context_parallel_size > 1
+
+
+NOTHING_ASKED = CacheRequest()

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, fields
 
-from planner.core.cache_request import CacheRequest
+from planner.core.cache_request import NOTHING_ASKED, CacheRequest
 from planner.core.errors import BadInput
 from planner.core.lora_slots import LoraSlots
 from planner.core.offload_request import OffloadRequest
@@ -256,7 +256,7 @@ class ResolvedArgs:
     offload: OffloadRequest | None = None
     frontend_bytes: int = 0
     older_engine: str = ""
-    caches: CacheRequest = CacheRequest()
+    caches: CacheRequest = NOTHING_ASKED
 
     @property
     def max_in_flight_tokens(self) -> int:

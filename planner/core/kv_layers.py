@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from planner.core.attention_choice import LayerBackend
+from planner.core.block_size import DEFAULT_BLOCK
 from planner.core.cache_content import (
     LATENT_BYTES,
     NVFP4,
     element_dtype,
     head_bytes,
     head_content_bytes,
+    latent_dtype,
     packed_by,
     quant_mode,
 )
@@ -65,15 +67,30 @@ def kv_layers(
     `Attention`, `MLAAttention`, `MambaBase` (0.8.5 to 0.33).
     """
     setting = cache_setting(model, resolved, gpu, facts)
-    maker = _SpecMaker(setting, block_plan(setting))
+    blocks = block_plan(setting)
     stages, first = [], 0
     for count in layout.layers_per_stage:
         indices = range(first, first + count)
+        alone = _states_alone([cache for index in indices for cache in model.layers[index].caches], setting)
+        maker = _SpecMaker(setting, alone or blocks)
         stages.append([spec for index in indices for spec in maker.specs(index, model.layers[index].caches)])
         first += count
     for offset, caches in enumerate(extra_layers):
         stages[-1].extend(maker.specs(model.num_layers + offset, caches))
     return tuple(tuple(_in_order(stage, facts)) for stage in stages)
+
+
+def _states_alone(caches: list[Cache], setting: CacheSetting) -> BlockPlan | None:
+    """Since 0.20 each worker aligns its own layers: on a stage without attention states keep a page of their own."""
+    if not caches or setting.facts.hybrid_block_step != "backend" or not setting.model.traits.hybrid:
+        return None
+    if not all(isinstance(cache, StateCache) for cache in caches):
+        return None
+    block = setting.asked.block_size or DEFAULT_BLOCK
+    whole = setting.mamba_cache_mode == "none"
+    return BlockPlan(
+        attention=block, state=setting.asked.mamba_block_size or (setting.max_model_len if whole else block)
+    )
 
 
 def _in_order(specs: list[NamedSpec], facts: EngineFacts) -> list[NamedSpec]:
@@ -223,15 +240,3 @@ class _SpecMaker:
             num_speculative_blocks=setting.drafted_tokens,
             num_prefill_checkpoint_blocks=int(checkpoints),
         )
-
-
-def latent_dtype(backend: str, kv_cache_dtype: str) -> str:
-    """Return the format a latent is stored in: sparse kernels pack what others store as it is.
-
-    Source: vLLM `layers.attention.mla_attention._canonicalize_sparse_mla_kv_cache_dtype` (0.18 on).
-    """
-    if backend == "FLASHMLA_SPARSE" and kv_cache_dtype.startswith("fp8"):
-        return "fp8_ds_mla"
-    if backend == "FLASHINFER_MLA_SPARSE_SM120" and kv_cache_dtype in {"auto", "fp8", "fp8_e4m3"}:
-        return "fp8_ds_mla"
-    return kv_cache_dtype
