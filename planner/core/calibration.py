@@ -34,14 +34,16 @@ def measured_terms(situation: Situation, fit: Fit) -> MeasuredTerms:
     """
     if situation.gpu.is_cpu:
         return _nothing()
-    familiar = _familiar(situation, fit)
+    seen = _boots_seen(situation, fit)
+    familiar = seen >= ENOUGH_BOOTS
+    note = _note(situation, seen)
     group = non_torch.nearest_group(situation, fit.non_torch)
     known = familiar and len(group.boots) >= ENOUGH_BOOTS and not any(non_torch.mismatch(situation, group))
     near = sorted(fit.evidence, key=_distances(situation))
     terms = (
-        _activation(situation, fit, familiar, near),
-        _non_torch(situation, fit, familiar),
-        _graphs(situation, fit, familiar, near),
+        _activation(situation, fit, familiar, near, note),
+        _non_torch(situation, fit, familiar, group, note),
+        _graphs(situation, fit, familiar, near, note),
     )
     return MeasuredTerms(
         activation=terms[0],
@@ -67,7 +69,7 @@ def _nothing() -> MeasuredTerms:
     )
 
 
-def _activation(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence]) -> Term:
+def _activation(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence], note: str) -> Term:
     spread = fit.activation.spread.seen if familiar else fit.activation.spread.extrapolated
     central = round(activation.activation_bytes(situation, fit.activation))
     return _term(
@@ -77,12 +79,11 @@ def _activation(situation: Situation, fit: Fit, familiar: bool, near: Sequence[E
         activation.SOURCE,
         inside=True,
         evidence=_nearest(near, "activation"),
-        note=_note(situation, fit, familiar),
+        note="" if familiar else note,
     )
 
 
-def _non_torch(situation: Situation, fit: Fit, familiar: bool) -> Term:
-    group = non_torch.nearest_group(situation, fit.non_torch)
+def _non_torch(situation: Situation, fit: Fit, familiar: bool, group: NonTorchGroup, note: str) -> Term:
     matched = not any(non_torch.mismatch(situation, group))
     exact = non_torch.exact_bytes(situation)
     grown = round(non_torch.grown_bytes(situation, group, fit.non_torch))
@@ -94,7 +95,7 @@ def _non_torch(situation: Situation, fit: Fit, familiar: bool) -> Term:
         non_torch.SOURCE,
         inside=True,
         evidence=group.boots[:SHOWN_EVIDENCE],
-        note=_note(situation, fit, familiar and matched),
+        note="" if familiar and matched else note,
     )
 
 
@@ -107,7 +108,7 @@ def _wider(group: NonTorchGroup, elsewhere: Spread) -> Spread:
     )
 
 
-def _graphs(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence]) -> Term:
+def _graphs(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evidence], note: str) -> Term:
     inside = situation.facts.cuda_graphs == "inside"
     formula = graphs.graphs_formula(situation, fit.graphs)
     if not graphs.graph_count(situation):
@@ -121,7 +122,7 @@ def _graphs(situation: Situation, fit: Fit, familiar: bool, near: Sequence[Evide
         graphs.SOURCE,
         inside=inside,
         evidence=_nearest(near, "graphs_estimated" if inside else "cuda_graphs"),
-        note=_note(situation, fit, familiar),
+        note="" if familiar else note,
     )
 
 
@@ -160,19 +161,12 @@ def _together(terms: Sequence[Term], *, scale: float, least: int) -> Interval:
     return Interval(low_bytes=max(0, round(central - below)), bytes=central, high_bytes=round(central + above))
 
 
-def _familiar(situation: Situation, fit: Fit) -> bool:
-    return _boots_seen(situation, fit) >= ENOUGH_BOOTS
-
-
 def _boots_seen(situation: Situation, fit: Fit) -> int:
     version = situation.facts.version
     return fit.boots_of((version.major, version.minor), situation.gpu.slug, situation.kind)
 
 
-def _note(situation: Situation, fit: Fit, familiar: bool) -> str:
-    if familiar:
-        return ""
-    seen = _boots_seen(situation, fit)
+def _note(situation: Situation, seen: int) -> str:
     boots = "boot" if seen == 1 else "boots"
     of_its_kind = " with states" if situation.kind == STATES else ""
     where = f"of vLLM {situation.facts.version} on {situation.gpu.name}"
