@@ -189,30 +189,42 @@ def _group(key: tuple[str, str, str], boots: Sequence[tuple[Observation, float]]
 
 
 def fit_graphs(observations: Sequence[Observation]) -> GraphFit:
-    """Return base and bytes of a layer in a graph, from what Hopper boots really captured, and what adds to them."""
+    """Return base and bytes of a layer in a graph, from what Hopper boots really captured, and what adds to them.
+
+    What experts and quantised activations add is told by captures and estimates alike: there are few of either.
+    """
     captured = [
         (o.situation, o.graphs_bytes)
         for o in observations
         if o.graphs_bytes is not None and o.situation.hardware == "hopper" and graph_count(o.situation)
     ]
+    plain_boots = [o for o in observations if not has_experts(o.situation) and not quantises_activations(o.situation)]
     plain = [(s, size) for s, size in captured if not has_experts(s) and not quantises_activations(s)]
     rows = [(1.0, s.layers * graph_count(s)) for s, _ in plain]
     target = [size - split_workspace_bytes(s) for s, size in plain]
     base, each = (float(c) for c in robust_least_squares(np.array(rows, dtype=float), np.array(target)))
     fit = replace(UNFITTED.graphs, base_bytes=base, bytes_per_layer_and_graph=each)
-    fit = replace(
+    ratios = [size / graphs_bytes(s, fit) for s, size in _estimates(plain_boots)]
+    fit = replace(fit, estimated_share=median(ratios or [1.0]))
+    sizes = [*captured, *((s, size / fit.estimated_share) for s, size in _estimates(observations))]
+    return replace(
         fit,
-        experts_share=_added_share([(s, size) for s, size in captured if has_experts(s)], fit),
-        quantised_share=_added_share([(s, size) for s, size in captured if quantises_activations(s)], fit),
+        experts_share=_added_share([(s, size) for s, size in sizes if has_experts(s)], fit),
+        quantised_share=_added_share(
+            [(s, size) for s, size in sizes if quantises_activations(s) and not has_experts(s)], fit
+        ),
     )
-    estimates = [
-        o.graphs_estimated_bytes / graphs_bytes(o.situation, fit)
+
+
+def _estimates(observations: Sequence[Observation]) -> list[tuple[Situation, float]]:
+    """Return vLLM's own estimates where it prints them and graphs are captured."""
+    return [
+        (o.situation, o.graphs_estimated_bytes)
         for o in observations
         if o.graphs_estimated_bytes is not None and graph_count(o.situation)
     ]
-    return replace(fit, estimated_share=median(estimates or [1.0]))
 
 
-def _added_share(captured: Sequence[tuple[Situation, float]], fit: GraphFit) -> float:
-    shares = [(size - graphs_bytes(s, fit)) / nodes_bytes(s, fit) for s, size in captured]
+def _added_share(sizes: Sequence[tuple[Situation, float]], fit: GraphFit) -> float:
+    shares = [(size - graphs_bytes(s, fit)) / nodes_bytes(s, fit) for s, size in sizes]
     return max(0.0, median(shares or [0.0]))
