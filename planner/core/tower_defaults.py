@@ -119,6 +119,15 @@ TOWER_DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "spatial_merge_size": 2,
             "temporal_patch_size": 2,
         },
+        "internvl_vision": {
+            "hidden_size": 1024,
+            "intermediate_size": 4096,
+            "num_hidden_layers": 24,
+            "num_channels": 3,
+            "image_size": (448, 448),
+            "patch_size": (14, 14),
+            "norm_type": "layer_norm",
+        },
         "pixtral": {
             "hidden_size": 1024,
             "intermediate_size": 4096,

@@ -246,6 +246,20 @@ TOWERS = {
         ),
         GLM_VISION,
     ),
+    "internvl": seeing(
+        "InternVLForConditionalGeneration",
+        "internvl",
+        text("qwen2"),
+        {
+            **SIGLIP,
+            "model_type": "internvl_vision",
+            "image_size": [56, 56],
+            "patch_size": [14, 14],
+            "attention_bias": True,
+            "use_qk_norm": True,
+        },
+        downsample_ratio=0.5,
+    ),
     "llava": seeing("LlavaForConditionalGeneration", "llava", text("llama"), CLIP, vision_feature_layer=-2, **LLAVA),
     "llava with pixtral": seeing(
         "LlavaForConditionalGeneration",

@@ -7,6 +7,7 @@ from planner.core.architectures import (
     gemma3n_towers,
     gemma_vision,
     glm_vision,
+    internvl,
     kimi_vision,
     llama_vision,
     llava,
@@ -31,6 +32,7 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
         **minimax_vision.WRAPPERS,
         **llava.WRAPPERS,
         **glm_vision.WRAPPERS,
+        **internvl.WRAPPERS,
         **phi_vision.WRAPPERS,
     }
 )
