@@ -135,10 +135,10 @@ def refined_block(held: Held, block: tuple[int, int]) -> tuple[int, int]:
 
 
 def _kept_fp8_scales(held: Held, scheme: Scheme, place: Place) -> tuple[int, ...]:
-    """As for linear layers: spread over the outputs below Hopper, packed by the row on data-centre Blackwell."""
+    """As for linear layers: spread over the outputs below Ada, packed by the row on data-centre Blackwell."""
     if scheme.granularity != "block":
         return _fp8_scales(held, scheme)
-    if place.below(9):
+    if place.below(8, 9):
         element, size = ELEMENT_BYTES[place.dtype], (scheme.block or (128, 128))[1]
         up = held.upward * cdiv(held.hidden, size)
         return element * held.count * up, element * held.count * held.hidden * cdiv(held.width, size)
