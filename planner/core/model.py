@@ -13,7 +13,7 @@ from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.model_facts import ModelFacts as ModelFacts
 from planner.core.model_facts import stated_facts
 from planner.core.model_scope import language_model, stated_architecture, unknown_architecture
-from planner.core.modules import parameters_of
+from planner.core.modules import Table, parameters_of
 from planner.core.predictors import predictor_of
 from planner.core.quantization import Quantization, quantised, read_quantization
 from planner.core.rope import Rope
@@ -112,6 +112,16 @@ class Model:
         towers = (module for tower in self.decoder.towers for module in tower.modules)
         layers = (module for layer in self.layers for module in layer.modules)
         return sum(parameters_of(module) for module in (*ends.first, *ends.last, *ends.every, *towers, *layers))
+
+    @property
+    def predictor_parameters(self) -> int:
+        """Parameters of the heads to draft with, beside the tables that they share with the model."""
+        heads = self.predictor
+        if heads is None:
+            return 0
+        layers = (module for layer in heads.layers for module in layer.modules)
+        beside = (module for module in heads.ends.every if not isinstance(module, Table))
+        return sum(parameters_of(module) for module in (*layers, *beside))
 
     def is_served_by_transformers(self, version: Version | None = None) -> bool:
         """Whether that release (None: the newest) builds the model through the Transformers modelling backend."""
