@@ -1,11 +1,14 @@
 """Which dtype the KV cache gets: asked for, declared by the checkpoint, and which layers keep their own."""
 
+from planner.core.attention_need import AttentionDevice
 from planner.core.cache_content import is_boundary_kept, is_plain
+from planner.core.cache_layer import AttentionCache
 from planner.core.cache_request import CacheRequest
 from planner.core.engine import EngineArgs, EngineFacts, Version
 from planner.core.hardware import Gpu
 from planner.core.json_flags import json_flag
 from planner.core.model import Model
+from planner.core.traits import distinct_layers
 
 DECLARED_BY_MODELOPT = {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
 READ_AS_DEEPSEEK_V32 = frozenset({"DeepseekV32ForCausalLM"})
@@ -15,6 +18,8 @@ COMPRESSED_TENSORS_SINCE = Version(0, 15)
 ASKING_WINS_SINCE = Version(0, 22)
 GLM_FP8_SINCE = Version(0, 32)
 NAMED_BY_FLAG_ONLY = Version(0, 15)
+GEMMA_4_BY_FLASH_ATTENTION = Version(0, 24)
+WIDEST = 512
 
 
 def cache_request(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFacts) -> CacheRequest:
@@ -23,7 +28,7 @@ def cache_request(args: EngineArgs, *, model: Model, gpu: Gpu, facts: EngineFact
     return CacheRequest(
         kv_cache_dtype=dtype,
         block_size=args.block_size,
-        attention_backend=attention_backend(args, facts),
+        attention_backend=attention_backend(args, facts) or forced_backend(model, gpu, facts),
         skipped=skipped_layers(args, model=model, kv_cache_dtype=dtype),
         mamba_block_size=_whole(args, "mamba_block_size"),
         mamba_cache_dtype=str(args.setting("mamba_cache_dtype") or "auto"),
@@ -39,6 +44,17 @@ def attention_backend(args: EngineArgs, facts: EngineFacts) -> str:
     variable = args.env("VLLM_ATTENTION_BACKEND") if facts.version < NAMED_BY_FLAG_ONLY else None
     name = str(configured or variable or "").upper()
     return "" if name == "AUTO" else name
+
+
+def forced_backend(model: Model, gpu: Gpu, facts: EngineFacts) -> str:
+    """Return Triton where Gemma 4's two head sizes have no FlashAttention in common (vLLM `Gemma4Config`); else ""."""
+    if not model.architecture.startswith("Gemma4") or gpu.is_cpu:
+        return ""
+    caches = (cache for layer in distinct_layers(model.decoder) for cache in layer.caches)
+    heads = {cache.head_dim for cache in caches if isinstance(cache, AttentionCache)}
+    device = AttentionDevice(capability=gpu.compute_capability or (0, 0), version=facts.version)
+    in_common = facts.version >= GEMMA_4_BY_FLASH_ATTENTION and device.has_flash_attention_4 and max(heads) <= WIDEST
+    return "TRITON_ATTN" if len(heads) > 1 and not in_common else ""
 
 
 def _whole(args: EngineArgs, name: str) -> int | None:

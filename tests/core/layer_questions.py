@@ -6,7 +6,7 @@ from planner import catalog
 from planner.core.defaults import resolve
 from planner.core.engine import Version
 from planner.core.hardware import Gpu
-from planner.core.kv_layers import kv_layers
+from planner.core.kv_layers import cache_setting, kv_layers
 from planner.core.kv_spec import SpecKind
 from planner.core.layout import Layout
 from planner.core.units import GIB
@@ -42,19 +42,29 @@ def cuda(capability):
 
 def planned(model, gpu, settings):
     """Return our specs of the stage that the question asks about, in the words of the judge's answer."""
-    rank, flags = settings.get("rank", 0), dict(settings.get("flags", {}))
-    flags |= {key: value for key, value in settings.items() if key not in ("rank", "flags")}
-    flags = {key: _written(value) for key, value in flags.items()}
-    args = read_fields(flags, version=Version(0, 32, 0), model=model.name)
-    resolved = resolve(args, model=model, gpu=gpu, facts=FACTS)
+    resolved = _resolved(model, gpu, settings)
     layout = Layout(
         tensor_parallel_size=resolved.tensor_parallel_size,
         pipeline_parallel_size=resolved.pipeline_parallel_size,
         data_parallel_size=1,
         layers_per_stage=resolved.layers_per_stage,
     )
-    stage = kv_layers(model, resolved, gpu, FACTS, layout)[layout.ranks[rank].pp_stage]
+    stage = kv_layers(model, resolved, gpu, FACTS, layout)[layout.ranks[settings.get("rank", 0)].pp_stage]
     return [_described(spec) for _, spec in stage]
+
+
+def backends(model, gpu, settings):
+    """Return the names of our attention backends."""
+    setting = cache_setting(model, _resolved(model, gpu, settings), gpu, FACTS)
+    return {served.backend.name for served in setting.attention_backends()}
+
+
+def _resolved(model, gpu, settings):
+    flags = dict(settings.get("flags", {}))
+    flags |= {key: value for key, value in settings.items() if key not in ("rank", "flags")}
+    flags = {key: _written(value) for key, value in flags.items()}
+    args = read_fields(flags, version=Version(0, 32, 0), model=model.name)
+    return resolve(args, model=model, gpu=gpu, facts=FACTS)
 
 
 def _written(value):

@@ -8,7 +8,7 @@ import pytest
 
 from planner.core.errors import BadInput, PlanningError, Unknown
 from planner.core.model import model_from_config
-from tests.core.layer_questions import answered, cuda, planned
+from tests.core.layer_questions import answered, backends, cuda, planned
 from tests.engine.golden_layers import FIXTURE, catalog_config
 
 ANSWERS = json.loads(Path(FIXTURE).read_text())
@@ -20,6 +20,7 @@ ASKED_OF_ANOTHER_MODEL = {
     "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8": "the abridged quantisation names no producer",
     "nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-NVFP4": "the abridged quantisation names no producer",
 }
+WITHOUT_A_CHOICE = {"CompressorBackend", "TRITON_ATTN_DIFFKV"}
 REFUSED_FOR_THE_CACHE = ("No valid attention backend", "Selected backend", "fp8_ds_mla layout only")
 QUESTIONS = [
     pytest.param(capability, name, settings, answer, id=f"{capability} {name} {json.dumps(settings)}")
@@ -44,6 +45,17 @@ def test_each_layer_caches_what_it_does_in_vllm(capability, name, settings, answ
     except Unknown as fault:
         pytest.skip(f"not planned: {fault.message}")
     assert caches == answered(answer)
+
+
+@pytest.mark.parametrize(("capability", "name", "settings", "answer"), SIZED)
+def test_the_attention_backends_are_vllms(capability, name, settings, answer):
+    theirs = {cache["backend"] for cache in answer["caches"] if cache["kind"] != "MambaSpec"}
+    if theirs & WITHOUT_A_CHOICE:
+        pytest.skip("the model brings its own kernels")
+    try:
+        assert backends(model(name), cuda(capability), settings) == theirs
+    except Unknown as fault:
+        pytest.skip(f"not planned: {fault.message}")
 
 
 @pytest.mark.parametrize(("capability", "name", "settings", "answer"), REFUSED)
