@@ -146,7 +146,7 @@ def case_of(question: Question) -> Case:
 
 def situations_of(question: Question, resolved: ResolvedArgs, layout: Layout) -> tuple[Situation, ...]:
     """Return what each pipeline stage runs, in order; raises Unknown where a flag's memory cannot be derived."""
-    require_in_scope(question.args)
+    require_in_scope(question.args, question.model, question.facts)
     model = as_served(question.model, question.args, question.facts.version)
     drafter = drafter_in(question, resolved)
     return tuple(
