@@ -1,6 +1,6 @@
 """One layout of one model, as we plan it and as vLLM builds it."""
 
-from planner.core.cache_layer import AttentionCache, LatentCache, StateCache
+from planner.core.cache_layer import AttentionCache, CompressedCache, LatentCache, StateCache
 from planner.core.layout import Layout, pipeline_split
 from planner.core.model import model_from_config
 from planner.core.tower_refusals import tower_refusals
@@ -17,6 +17,7 @@ ATTENTION = {
     "chunked_local": "ChunkedLocalAttentionSpec",
     "cross": "CrossAttentionSpec",
 }
+LATENT, WINDOW = "MLAAttentionSpec", "SlidingWindowMLASpec"
 ASSERTED = frozenset({"kvheads_tp", "dim_tp", "tower_tp"})
 
 
@@ -52,20 +53,42 @@ def _cached(model, layout, stage):
     """What the layers of one stage keep, as the engine names it, and how many of them keep something."""
     start, length = sum(layout.layers_per_stage[:stage]), layout.layers_per_stage[stage]
     caches = [cache for layer in model.layers[start : start + length] for cache in layer.caches]
-    kept = [described for cache in caches if (described := _described(cache, layout.tensor_parallel_size))]
+    kept = [each for cache in caches for each in _described(cache, layout.tensor_parallel_size)]
     return {"kv": sorted(map(list, set(kept))), "kv_layers": len(kept)}
 
 
 def _described(cache, tp):
+    """Each spec of a cache: what holds keys and values, then what an indexer or a compressor keeps beside it."""
     match cache:
         case AttentionCache(shared=True):
-            return None
-        case AttentionCache():
-            return ATTENTION[cache.kind], max(1, cache.kv_heads // tp), cache.head_dim
+            return []
+        case AttentionCache(index_head_dim=index):
+            own = (ATTENTION[cache.kind], max(1, cache.kv_heads // tp), cache.head_dim)
+            return [own] if index is None else [own, (LATENT, 1, index)]
         case StateCache():
-            return "MambaSpec", 0, 0
-        case LatentCache():
-            return "MLAAttentionSpec", 1, cache.kv_lora_rank + cache.rope_head_dim
+            return [("MambaSpec", 0, 0)]
+        case LatentCache(index_head_dim=index):
+            own = (LATENT, 1, cache.kv_lora_rank + cache.rope_head_dim)
+            return [own] if index is None or cache.shares_index else [own, (LATENT, 1, _with_scales(index))]
+        case CompressedCache():
+            return list(_compressed(cache))
+
+
+def _with_scales(index_head_dim):
+    """An indexer's fp8 keys have an fp32 scale for each 128 elements."""
+    return index_head_dim + index_head_dim // 128 * 4
+
+
+def _compressed(cache):
+    """DeepSeek V4: a window; where tokens share states, those and what is not yet compressed; the same for an index."""
+    yield WINDOW, 1, cache.head_dim
+    if cache.ratio > 1:
+        overlap = 2 if cache.ratio == 4 else 1
+        yield LATENT, 1, cache.head_dim
+        yield WINDOW, 1, 2 * overlap * cache.head_dim
+    if cache.index_head_dim is not None:
+        yield LATENT, 1, _with_scales(cache.index_head_dim)
+        yield WINDOW, 1, 4 * cache.index_head_dim
 
 
 def vllms(engine, config, *, tp=1, pp=1, rank=0, dtype=None, device="meta", flags=None):
@@ -89,6 +112,10 @@ def _kind(answer):
     """The heads are refused in words; what a model class cannot divide is an assertion, mostly without a text."""
     if HEADS_TEXT in answer["text"]:
         return "heads_tp"
-    if answer["text"].startswith(STAGES_TEXTS):
+    if answer["text"].startswith(STAGES_TEXTS) or "PPMissingLayer" in answer["text"]:
         return "pp_unsupported"
-    return CANNOT_DIVIDE if answer["refused"] == "AssertionError" else f"{answer['refused']}: {answer['text']}"
+    return (
+        CANNOT_DIVIDE
+        if answer["refused"] in ("AssertionError", "ZeroDivisionError")
+        else f"{answer['refused']}: {answer['text']}"
+    )

@@ -426,24 +426,13 @@ MIXTURES = {
         mlp_layer_types=["dense", "sparse", "sparse"],
         tie_word_embeddings=True,
     ),
-    "hunyuan_v1_moe": small(
-        "HunYuanMoEV1ForCausalLM",
-        "hunyuan_v1_moe",
-        num_experts=8,
-        moe_topk=[2, 2, 2],
-        num_shared_expert=[1, 1, 1],
-        moe_intermediate_size=[256, 256, 256],
-        use_mixed_mlp_moe=True,
-        use_qk_norm=True,
-        use_cla=False,
-        head_dim=64,
-    ),
-    "flex_olmo": small("FlexOlmoForCausalLM", "flex_olmo", num_experts=4, num_experts_per_tok=2),
+}
+
+BUILT_ON_A_GPU = {
     "deepseek_v32": small(
         "DeepseekV32ForCausalLM",
         "deepseek_v32",
         topk_method="noaux_tc",
-        rope_scaling=YARN,
         n_group=1,
         topk_group=1,
         num_hidden_layers=4,
@@ -583,3 +572,26 @@ MIXTURES = {
         **EXPERTS,
     ),
 }
+
+CATALOGUED = (
+    "mistralai/Mixtral-8x7B-v0.1",
+    "microsoft/Phi-3.5-MoE-instruct",
+    "databricks/dbrx-instruct",
+    "Qwen/Qwen3-30B-A3B",
+    "Qwen/Qwen3-235B-A22B",
+    "openai/gpt-oss-20b",
+    "zai-org/GLM-4.5-Air",
+    "MiniMaxAI/MiniMax-M2.7",
+    "deepseek-ai/DeepSeek-V2-Lite",
+    "deepseek-ai/DeepSeek-R1",
+    "moonshotai/Kimi-K2-Instruct",
+    "baidu/ERNIE-4.5-21B-A3B-PT",
+    "openbmb/MiniCPM3-4B",
+    "XiaomiMiMo/MiMo-V2-Flash",
+)
+CATALOGUED_ON_A_GPU = (
+    "zai-org/GLM-5.1",
+    "zai-org/GLM-5.2",
+    "deepseek-ai/DeepSeek-V4-Flash",
+    "deepseek-ai/DeepSeek-V4-Pro",
+)

@@ -19,8 +19,11 @@ from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder
 from planner.core.grouped_attention import Heads, attention, read_heads
 from planner.core.latent_attention import latent_attention, read_latent
+from planner.core.layer_types import texts
 from planner.core.modules import Module, gated_mlp
 from planner.core.rope import read_rope
+
+SPARSE = "sparse"
 
 
 def build_deepseek(keys: ConfigKeys) -> Decoder:
@@ -74,7 +77,10 @@ def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bia
 
 
 def is_sparse(keys: ConfigKeys, layer: int) -> bool:
-    """Return whether a layer holds experts."""
+    """Return whether a layer holds experts: as `mlp_layer_types` says where no number of dense layers is stated."""
+    kinds = texts(keys, "mlp_layer_types")
+    if kinds is not None and layer < len(kinds) and "first_k_dense_replace" not in keys.config:
+        return kinds[layer] == SPARSE
     every = keys.size("moe_layer_freq") or 1
     return layer >= whole_number(keys, "first_k_dense_replace") and layer % every == 0
 

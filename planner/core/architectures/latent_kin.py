@@ -53,13 +53,15 @@ def build_longcat_flash(keys: ConfigKeys) -> Decoder:
     Source: vLLM `models.longcat_flash`.
     """
     latent = read_latent(keys)
+    rope = read_rope(keys, head_dim=latent.rope)
     modules = (*_halves(keys), *_experts(keys), layer_norms(latent.hidden, 2 * HALVES))
+    layer = layer_of(modules, *(latent.cache() for _ in range(HALVES)), ropes=(rope,))
     return assemble(
         keys,
-        (layer_of(modules, *(latent.cache() for _ in range(HALVES))),) * keys.required_size("num_hidden_layers"),
+        (layer,) * keys.required_size("num_hidden_layers"),
         width=keys.required_size("intermediate_size"),
         heads=Heads(hidden=latent.hidden, queries=latent.heads, kv=1, size=latent.kv_rank + latent.rope),
-        ropes=(read_rope(keys, head_dim=latent.rope),),
+        ropes=(rope,),
         ties=False,
     )
 

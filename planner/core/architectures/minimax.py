@@ -126,6 +126,8 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
         "MiniMaxM2ForCausalLM": Architecture(model_type="minimax_m2", build=build_minimax_m2, first="0.11.1"),
         "MiniMaxM3SparseForCausalLM": Architecture(model_type="minimax_m3", build=build_minimax_m3, first="0.24"),
-        "MiniMaxM3ForCausalLM": Architecture(model_type="minimax_m3", build=build_minimax_m3, first="0.24"),
+        "MiniMaxM3ForCausalLM": Architecture(
+            model_type="minimax_m3", build=build_minimax_m3, first="0.24", checked=False
+        ),
     }
 )
