@@ -34,9 +34,13 @@ class CacheGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheDesign:
-    """The groups of a deployment, ready to be planned for any number of bytes."""
+    """The groups of a deployment, ready to be planned for any number of bytes.
+
+    `kinds` are the different specs of each stage with how often each comes.
+    """
 
     groups: KvGroups
+    kinds: tuple[tuple[tuple[KvSpec, int], ...], ...]
     bounds: RequestBounds
     resolved: ResolvedArgs
     facts: EngineFacts
@@ -74,21 +78,21 @@ class CacheDesign:
 
     def bytes_per_token(self, stage: int) -> int:
         """Return what one more token costs a rank of a stage: the layers that keep every token."""
-        return round(sum(count * token_bytes(spec) for spec, count in counted(self.groups.cached[stage])))
+        return round(sum(count * token_bytes(spec) for spec, count in self.kinds[stage]))
 
     def replica_bytes_per_token(self) -> int:
         """Return what one more token costs a replica, its copies on several ranks counted once."""
-        return round(sum(count * token_bytes(spec) * self._shards(spec) for spec, count in self._specs()))
+        return round(
+            sum(count * token_bytes(spec) * self._shards(spec) for stage in self.kinds for spec, count in stage)
+        )
 
     def replica_bytes_per_request(self, max_model_len: int) -> int:
         """Return what a request of this length holds over a replica, padding and windows included."""
         return sum(
             count * spec.blocks_per_request(max_model_len, self.bounds) * spec.page_bytes * self._shards(spec)
-            for spec, count in self._specs()
+            for stage in self.kinds
+            for spec, count in stage
         )
-
-    def _specs(self) -> tuple[tuple[KvSpec, int], ...]:
-        return counted(spec for stage in self.groups.cached for spec in stage)
 
     def _shards(self, spec: KvSpec) -> int:
         """Ranks that hold something of their own: KV heads are repeated where there are fewer than ranks."""
@@ -126,6 +130,7 @@ def cache_design(
     )
     return CacheDesign(
         groups=groups,
+        kinds=tuple(counted(stage) for stage in groups.cached),
         bounds=request_bounds(resolved, facts),
         resolved=resolved,
         facts=facts,

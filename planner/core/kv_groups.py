@@ -9,7 +9,7 @@ from planner.core.errors import BadInput
 from planner.core.kv_merge import can_merge, is_one_type
 from planner.core.kv_packing import packed_groups, tuple_block_bytes
 from planner.core.kv_pages import UnequalPages, cannot_plan, full_allocation, promoted, with_equal_pages
-from planner.core.kv_spec import KvSpec, RequestBounds, counted, distinct
+from planner.core.kv_spec import KvSpec, RequestBounds, distinct
 from planner.core.kv_table import Group, of_one_spec, of_one_type
 from planner.core.units import cdiv, round_up
 
@@ -113,10 +113,10 @@ def model_groups(
         specs = promoted(specs, facts)
     if not specs:
         return ()
-    everything = range(len(specs))
-    if can_merge(specs):
+    everything, kinds = range(len(specs)), distinct(specs)
+    if can_merge(kinds):
         return (of_one_spec(everything, specs),)
-    if facts.kv_types_share_a_group and is_one_type(specs, states_by_page=facts.kv_states_by_page):
+    if facts.kv_types_share_a_group and is_one_type(kinds, states_by_page=facts.kv_states_by_page):
         return (of_one_type(everything, specs),)
     if packed := packed_groups(specs, facts, block_outermost=block_outermost):
         return packed
@@ -157,9 +157,11 @@ def group_size(counts: Sequence[int], facts: EngineFacts) -> int:
 
 
 def _buckets(specs: Sequence[KvSpec], facts: EngineFacts) -> list[list[int]]:
-    equal: dict[KvSpec, list[int]] = {spec: [] for spec in distinct(specs)}
-    by_identity = {id(spec): equal[spec] for spec, _ in counted(specs)}
+    equal: dict[KvSpec, list[int]] = {}
+    by_identity: dict[int, list[int]] = {}
     for layer, spec in enumerate(specs):
+        if id(spec) not in by_identity:
+            by_identity[id(spec)] = equal.setdefault(spec, [])
         by_identity[id(spec)].append(layer)
     if not facts.kv_merges_before_grouping:
         return list(equal.values())

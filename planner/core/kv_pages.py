@@ -6,7 +6,7 @@ from dataclasses import replace
 from planner.core.engine import EngineFacts
 from planner.core.errors import BadInput, Refusal
 from planner.core.kv_merge import can_merge, cannot_remember, is_one_type
-from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind, counted, distinct
+from planner.core.kv_spec import FULL_KINDS, KvSpec, SpecKind, counted
 
 
 class UnequalPages(Exception):
@@ -18,9 +18,10 @@ def with_equal_pages(specs: Sequence[KvSpec], facts: EngineFacts) -> tuple[KvSpe
 
     Source: vLLM `unify_kv_cache_spec_page_size` (0.12 on; before, unequal pages were not supported).
     """
-    largest = max(spec.page_bytes for spec in distinct(specs))
-    made = {spec: _with_page(spec, largest, facts) for spec in distinct(specs)}
-    by_identity = {id(spec): made[spec] for spec, _ in counted(specs)}
+    kinds = [spec for spec, _ in counted(specs)]
+    largest = max(spec.page_bytes for spec in kinds)
+    made = {spec: _with_page(spec, largest, facts) for spec in kinds}
+    by_identity = {id(spec): made[spec] for spec in kinds}
     return tuple(by_identity[id(spec)] for spec in specs)
 
 
