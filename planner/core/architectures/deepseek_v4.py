@@ -57,6 +57,8 @@ def _heads(keys: ConfigKeys) -> Heads:
 def _ratios(keys: ConfigKeys) -> Iterator[int]:
     """How many tokens share a state, layer by layer; 0 and 1 compress nothing."""
     stated, layers = keys.value("compress_ratios"), keys.required_size("num_hidden_layers")
+    if stated is None:
+        raise unknown("compress_ratios", "which layers compress how many tokens is not stated.")
     if not isinstance(stated, Sequence) or isinstance(stated, str) or len(stated) < layers:
         message = f"compress_ratios must be a list with a number for each of the {layers} layers."
         raise BadInput(field="compress_ratios", message=message, fix="give it as the checkpoint's config.json has it")
