@@ -1,9 +1,9 @@
-"""Let vLLM's CPU build believe that it runs on an NVIDIA GPU, far enough to build a model on `meta` and ask for its caches.
+"""Let vLLM's CPU build believe that it runs on an NVIDIA GPU, far enough to build a model on `meta` and ask its caches.
 
 Imported before vllm, inside the engine's own interpreter; needs `triton` (and `torchvision` for some towers) beside it.
 Nothing is ever computed: compiled extensions, FlashInfer and the like become modules whose every name exists, and the
 CUDA runtime answers for one GPU of the compute capability in EMULATED_CAPABILITY ("9.0"). A question that really runs a
-kernel fails. What is emulated is a full install: FlashAttention 2 to 4, FlashInfer with its kernels, FlashMLA, DeepGEMM.
+kernel fails. Emulated is a full install: FlashAttention 2 to 4, FlashInfer with its kernels, FlashMLA, DeepGEMM.
 """
 
 import importlib
