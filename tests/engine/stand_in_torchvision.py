@@ -51,3 +51,6 @@ def install():
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torchvision\nVersion: {VERSION}\n")
     sys.path.append(str(metadata.parent))
+
+
+install()
