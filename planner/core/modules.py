@@ -97,7 +97,10 @@ class Experts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table over the vocabulary: the embedding or the head; its rows are padded to 64 and split over TP."""
+    """A table over the vocabulary: the embedding or the head; its rows are padded to 64 and split over TP.
+
+    `dtype` overrides the model's.
+    """
 
     name: str
     rows: int
@@ -106,6 +109,7 @@ class Table:
     tied: bool = False
     may_quantise: bool = False
     scheme: Scheme | None = None
+    dtype: str | None = None
     served: str = ""
 
 

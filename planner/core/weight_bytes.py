@@ -62,7 +62,10 @@ def _dtype(linear: Linear, place: Place) -> str:
 
 
 def _table(table: Table, place: Place) -> Stored:
-    rows, element = padded_vocabulary(table.rows) // place.tensor_parallel_size, ELEMENT_BYTES[place.dtype]
+    rows, element = (
+        padded_vocabulary(table.rows) // place.tensor_parallel_size,
+        ELEMENT_BYTES[table.dtype or place.dtype],
+    )
     bias = rows * element if table.bias else 0
     if table.scheme is None:
         return stored((rows * table.width * element, bias))
