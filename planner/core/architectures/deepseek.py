@@ -71,7 +71,7 @@ def latent_mixture(keys: ConfigKeys, *, router_dtype: str | None, chooses_by_bia
         (sparse if is_sparse(keys, place) else dense for place in range(keys.required_size("num_hidden_layers"))),
         width=keys.required_size("intermediate_size"),
         heads=Heads(hidden=latent.hidden, queries=latent.heads, kv=1, size=latent.kv_rank + latent.rope),
-        ropes=(read_rope(keys, head_dim=latent.rope),),
+        ropes=(read_rope(keys, head_dim=latent.rope, rotary_dim=latent.rope),),
         ties=False,
     )
 

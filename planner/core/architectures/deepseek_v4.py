@@ -158,11 +158,16 @@ def _ends(keys: ConfigKeys) -> Ends:
 def _rope(keys: ConfigKeys, ratio: int) -> Rope:
     """Layers that compress nothing rotate plainly; the others by the stated scaling and a base of their own."""
     size = keys.required_size("qk_rope_head_dim")
-    plain = {"rope_type": "default"}
-    scaling = stated_scaling(keys) if ratio > 1 else plain
+    scaling = _compressed_scaling(keys) if ratio > 1 else {"rope_type": "default"}
     rope = read_rope(keys, head_dim=size, rotary_dim=size, scaling=scaling)
     base = keys.number("compress_rope_theta" if ratio > 1 else "rope_theta") or 0.0
     return replace(rope, dtype=FLOAT32, base=base)
+
+
+def _compressed_scaling(keys: ConfigKeys) -> Mapping[str, object]:
+    """Newer checkpoints state it for each kind of layer."""
+    nested = (keys.mapping("rope_parameters") or {}).get("compress")
+    return nested if isinstance(nested, Mapping) else stated_scaling(keys)
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(

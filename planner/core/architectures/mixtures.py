@@ -1,4 +1,4 @@
-"""The architectures with experts or latent attention, of every file of theirs."""
+"""The architectures with experts or latent attention, of every file of theirs, and older ones beside them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from planner.core.architectures import (
     minimax,
     minimax_linear,
     mixtral,
+    mpt,
     qwen_moe,
     sparse_latent,
     step,
@@ -38,6 +39,7 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         **windowed_moe.ARCHITECTURES,
         **mimo.ARCHITECTURES,
         **step.ARCHITECTURES,
+        **mpt.ARCHITECTURES,
         **sparse_latent.ARCHITECTURES,
         **latent_kin.ARCHITECTURES,
         **kimi_linear.ARCHITECTURES,

@@ -88,7 +88,11 @@ WRAPPERS: Mapping[str, Wrapper] = MappingProxyType(
         "Mistral3ForConditionalGeneration": Wrapper(
             model_type="mistral3",
             language="MistralForCausalLM",
-            languages={"mistral": "MistralForCausalLM", "ministral3": "Ministral3ForCausalLM"},
+            languages={
+                "mistral": "MistralForCausalLM",
+                "ministral3": "Ministral3ForCausalLM",
+                "mistral4": "MistralLarge3ForCausalLM",
+            },
             towers=mistral3,
             left_out_since="0.10.1",
             hf_to_vllm=(

@@ -16,6 +16,7 @@ from planner.core.modules import Module, column, gated_mlp, kv_scales, norm, rep
 from planner.core.rope import Rope, read_rope
 
 GROUPS = {"num_key_value_heads": "num_attention_groups"}
+STEP3P7_NAMES = {"moe_num_experts": "num_experts", "moe_top_k": "num_experts_per_tok"}
 STEP3_POSITIONS = 65_536
 STEP3_GROUPS = 1
 
@@ -156,5 +157,8 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
     {
         "Step3TextForCausalLM": Architecture(model_type="step3_text", build=build_step3, first="0.10.1"),
         "Step3p5ForCausalLM": Architecture(model_type="step3p5", build=build_step3p5, names=GROUPS, first="0.15.1"),
+        "Step3p7FlashForCausalLM": Architecture(
+            model_type="step3p7", build=build_step3p5, names=STEP3P7_NAMES, first="0.15.1", checked=False
+        ),
     }
 )
