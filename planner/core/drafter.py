@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from planner.core.decoder import Decoder, Ends, Layer, with_shared_layers
 from planner.core.engine import Version
-from planner.core.errors import Unknown
+from planner.core.errors import BadInput, Unknown
 from planner.core.layout import Layout
 from planner.core.model import Model
 from planner.core.modules import Tensor
@@ -19,6 +19,7 @@ HEADS = "mtp"
 REACHES_AS_FAR_SINCE = Version(0, 27, 1)
 LLAMAS = frozenset({"LlamaForCausalLM", "EagleLlamaForCausalLM"})
 NORMS = "norms"
+COUNT_THEMSELVES = frozenset({"suffix"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,10 @@ def drafter_of(target: Target, speculation: Speculation | None, *, draft: Model 
     are not derived here. Source: vLLM `v1.worker.gpu.spec_decode.eagle.utils.load_eagle_model`,
     `v1.spec_decode.llm_base_proposer` (0.11 to 0.32).
     """
-    if speculation is None or speculation.method in WITHOUT_WEIGHTS:
+    if speculation is None:
+        return None
+    _require_tokens(target, speculation)
+    if speculation.method in WITHOUT_WEIGHTS:
         return None
     if speculation.method == HEADS and speculation.model in ("", target.model.name):
         return Drafter(method=HEADS, model=_with_decoder(target.model, _heads(target)))
@@ -66,6 +70,19 @@ def drafter_of(target: Target, speculation: Speculation | None, *, draft: Model 
     if decoder is None:
         raise _unknown(f"{draft.architecture} as a drafter by {speculation.method} is not planned yet.", speculation)
     return Drafter(method=speculation.method, model=_with_decoder(draft, decoder))
+
+
+def _require_tokens(target: Target, speculation: Speculation) -> None:
+    """Only suffix decoding has a default; heads that predict several tokens a turn draft whole turns."""
+    tokens, method = speculation.tokens, speculation.method
+    if tokens == 0 and method not in COUNT_THEMSELVES:
+        message = f"num_speculative_tokens is not given, and {method} has no default."
+        raise BadInput(field=FIELD, message=message, fix="add num_speculative_tokens, such as 3")
+    heads = target.model.predictor
+    count = len(heads.layers) if heads and method == HEADS else 1
+    if tokens > count and tokens % count:
+        message = f"{tokens} drafted tokens are no multiple of the {count} heads."
+        raise BadInput(field=FIELD, message=message, fix=f"draft {tokens // count * count} tokens")
 
 
 def _heads(target: Target) -> Decoder:

@@ -4,7 +4,7 @@ import pytest
 
 from planner.core.drafter import Target, drafter_of
 from planner.core.engine import Version
-from planner.core.errors import Unknown
+from planner.core.errors import BadInput, Unknown
 from planner.core.layout import Layout
 from planner.core.model import model_from_config
 from planner.core.speculation import Speculation
@@ -14,10 +14,10 @@ from tests.engine.shapes_drafters import DRAFTERS, HEADS, TARGET
 VOCABULARY, WIDTH = 1024, 512  # of the small models, padded
 
 
-def drafter(config, method, *, draft=None, named="", **place):
+def drafter(config, method, *, draft=None, named="", tokens=2, **place):
     target = Target(model=model_from_config(config, name="target"), **place)
     known = None if draft is None else model_from_config(draft, name="drafter")
-    return drafter_of(target, Speculation(method=method, tokens=2, model=named), draft=known)
+    return drafter_of(target, Speculation(method=method, tokens=tokens, model=named), draft=known)
 
 
 def parameter_bytes(drafting, *, stages=1):
@@ -75,3 +75,17 @@ def test_since_0_27_1_an_eagle_heads_rotary_table_reaches_as_far_as_the_target(v
     _, config, _ = DRAFTERS["eagle3, two narrow layers"]
     drafting = drafter(TARGET, "eagle3", draft=config, version=Version.parse(version), max_model_len=4096)
     assert [rope.positions for rope in drafting.model.decoder.ropes] == [positions]
+
+
+def test_how_many_tokens_are_drafted_has_no_default():
+    with pytest.raises(BadInput) as fault:
+        drafter(TARGET, "ngram", tokens=0)
+    assert fault.value.field == "speculative_config"
+    assert drafter(TARGET, "suffix", tokens=0) is None
+
+
+def test_several_heads_draft_whole_turns():
+    with pytest.raises(BadInput) as fault:
+        drafter(HEADS["mimo, two heads"], "mtp", tokens=3)
+    assert "no multiple of the 2 heads" in fault.value.message
+    assert drafter(HEADS["mimo, two heads"], "mtp", tokens=4)
