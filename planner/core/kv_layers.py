@@ -22,7 +22,8 @@ from planner.core.hardware import Gpu
 from planner.core.kv_spec import KvSpec, SpecKind
 from planner.core.layout import Layout
 from planner.core.model import Model
-from planner.core.page_alignment import BlockPlan, block_plan, exports_gdn_checkpoints
+from planner.core.page_alignment import BlockPlan, block_plan
+from planner.core.prefill_checkpoints import keeps_checkpoints
 from planner.core.units import ELEMENT_BYTES
 
 NamedSpec = tuple[str, KvSpec]
@@ -227,9 +228,6 @@ class _SpecMaker:
     def _state(self, cache: StateCache) -> KvSpec:
         setting = self.setting
         state = setting.state(cache)
-        checkpoints = cache.kind in setting.facts.states_with_checkpoints
-        if cache.kind == "gdn":
-            checkpoints = setting.mamba_cache_mode == "align" and exports_gdn_checkpoints(setting)
         return KvSpec(
             kind=SpecKind.MAMBA,
             block_size=self.blocks.state,
@@ -238,5 +236,5 @@ class _SpecMaker:
             mamba_type=cache.kind,
             mamba_cache_mode=setting.mamba_cache_mode,
             num_speculative_blocks=setting.drafted_tokens,
-            num_prefill_checkpoint_blocks=int(checkpoints),
+            num_prefill_checkpoint_blocks=int(keeps_checkpoints(setting, cache)),
         )

@@ -48,7 +48,19 @@ class Everything(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {"__init__": _nothing}) if name[:1].isupper() else _nothing
+        return type(name, (), {"__init__": _nothing}) if name[:1].isupper() else Nothing()
+
+
+class Nothing:
+    """A function that returns nothing, or a module of names that are the same."""
+
+    def __call__(self, *_, **__):
+        return None
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
 
 
 def _nothing(*_, **__):

@@ -36,6 +36,7 @@ FAMILIES = (
     "deepseek-ai/DeepSeek-V4-Flash",
     "zai-org/GLM-5.1",
     "nvidia/Kimi-K2.6-NVFP4",
+    "moonshotai/Kimi-K3",
     "Qwen/Qwen3-Next-80B-A3B-Instruct",
     "Qwen/Qwen3.6-27B",
     "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
