@@ -426,6 +426,19 @@ MIXTURES = {
         mlp_layer_types=["dense", "sparse", "sparse"],
         tie_word_embeddings=True,
     ),
+    "hunyuan_v1_moe": small(
+        "HunYuanMoEV1ForCausalLM",
+        "hunyuan_v1_moe",
+        num_experts=8,
+        moe_topk=[2, 2, 2],
+        num_shared_expert=[1, 1, 1],
+        moe_intermediate_size=[256, 256, 256],
+        use_mixed_mlp_moe=True,
+        use_qk_norm=True,
+        use_cla=False,
+        head_dim=64,
+    ),
+    "flex_olmo": small("FlexOlmoForCausalLM", "flex_olmo", num_experts=4, num_experts_per_tok=2),
 }
 
 BUILT_ON_A_GPU = {

@@ -95,7 +95,7 @@ def _read_delta(keys: ConfigKeys) -> _Delta:
 def _transformers_delta(keys: ConfigKeys) -> _Delta:
     kinds = texts(keys, "layer_types")
     if kinds is None:
-        raise unknown("linear_attn_config", "a Kimi Linear that does not say which layers are linear")
+        raise unknown("linear_attn_config", "a Kimi Linear that does not say which layers are linear is not planned.")
     return _Delta(
         hidden=keys.required_size("hidden_size"),
         heads=keys.required_size("linear_num_heads"),
