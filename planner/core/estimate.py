@@ -141,6 +141,7 @@ def case_of(question: Question) -> Case:
         resolved=resolved,
         layout=layout,
         requests=question.requests,
+        draft=question.draft,
     )
 
 

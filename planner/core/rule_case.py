@@ -25,6 +25,7 @@ class Case:
     resolved: ResolvedArgs
     layout: Layout
     requests: tuple[RequestClass, ...] = ()
+    draft: Model | None = None
 
     @property
     def version(self) -> Version:

@@ -3,6 +3,7 @@
 import pytest
 
 from planner.core.drafter import Target, drafter_of
+from planner.core.drafter_refusals import drafter_refusals
 from planner.core.engine import Version
 from planner.core.errors import BadInput, Unknown
 from planner.core.layout import Layout
@@ -89,3 +90,13 @@ def test_several_heads_draft_whole_turns():
         drafter(HEADS["mimo, two heads"], "mtp", tokens=3)
     assert "no multiple of the 2 heads" in fault.value.message
     assert drafter(HEADS["mimo, two heads"], "mtp", tokens=4)
+
+
+def test_a_drafter_whose_heads_tp_does_not_divide_is_refused_by_name():
+    three_heads = {**TARGET, "hidden_size": 192, "num_attention_heads": 3, "num_key_value_heads": 3}
+    draft = model_from_config(three_heads, name="acme/small")
+    layout = Layout(tensor_parallel_size=2, pipeline_parallel_size=1, data_parallel_size=1, layers_per_stage=(3,))
+    refusals = drafter_refusals(draft, layout)
+    assert refusals[0].rule == "heads_tp"
+    assert "the drafter acme/small" in refusals[0].message
+    assert drafter_refusals(None, layout) == ()
