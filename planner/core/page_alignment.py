@@ -8,7 +8,7 @@ from planner.core.block_size import DEFAULT_BLOCK, attention_block
 from planner.core.cache_content import head_bytes, packed_by
 from planner.core.cache_layer import StateCache
 from planner.core.cache_setting import CacheSetting
-from planner.core.errors import Unknown
+from planner.core.errors import Refusal, Unknown
 from planner.core.units import cdiv, round_up
 
 LATENT_STEP = 128
@@ -40,7 +40,23 @@ def block_plan(setting: CacheSetting) -> BlockPlan:
     plan = BlockPlan(attention=block, state=_state_block(setting, block))
     if setting.model.traits.hybrid:
         plan = _holding_a_state(setting, plan)
-    return _holding_skipped_layers(setting, plan) if _pads_skipped(setting) else plan
+    plan = _holding_skipped_layers(setting, plan) if _pads_skipped(setting) else plan
+    if plan.attention != block and setting.facts.hybrid_block_suits_every_backend:
+        check_every_backend(setting.attention_backends(), plan.attention)
+    return plan
+
+
+def check_every_backend(backends: tuple[LayerBackend, ...], block: int) -> None:
+    """vLLM `Platform._check_aligned_block_size`, since 0.32: a raised block that some layers' kernels do not take."""
+    unserved = next((each for each in backends if not each.takes_block(block)), None)
+    if unserved is None:
+        return
+    raise Refusal(
+        "block_align_backend",
+        field="attention_backend",
+        message=f"the block is raised to {block} tokens, which {unserved.backend.name} does not take.",
+        fix="choose another attention backend or block size",
+    )
 
 
 def _state_block(setting: CacheSetting, attention: int) -> int:
@@ -144,7 +160,9 @@ def _token_bytes(setting: CacheSetting, served: LayerBackend, kv_cache_dtype: st
 
 
 def _pads_skipped(setting: CacheSetting) -> bool:
-    return bool(setting.asked.skipped) and setting.facts.pads_skipped_layers and not setting.gpu.is_cpu
+    """Caches that are compressed, or not of attention at all, have no pages of a second dtype."""
+    beside = setting.asked.skipped and setting.facts.pads_skipped_layers and not setting.gpu.is_cpu
+    return bool(beside and setting.attention_backends())
 
 
 def _holding_skipped_layers(setting: CacheSetting, plan: BlockPlan) -> BlockPlan:

@@ -5,8 +5,10 @@ import pytest
 from planner import catalog
 from planner.core.defaults import resolve
 from planner.core.engine import EngineArgs
+from planner.core.errors import Unknown
+from planner.core.estimate import estimate
 from planner.core.model import model_from_config
-from tests.core.questions import H100, LLAMA_3_8B, gpu
+from tests.core.questions import H100, LLAMA_3_8B, ask, gpu
 
 B200 = gpu("B200", 178, 178, 178, (10, 0))
 MODELOPT = {
@@ -73,3 +75,9 @@ def test_a_declared_dtype_counts_from_the_release_that_reads_it(quantization, ve
 )
 def test_sparse_latents_have_a_dtype_of_their_own(name, version, device, flags, dtype):
     assert cached(catalog.find_config(name), version, device, **flags)[0] == dtype
+
+
+def test_a_dtype_that_compressed_caches_do_not_know_is_said_by_name():
+    with pytest.raises(Unknown, match="turboquant_k8v4") as fault:
+        estimate(ask(catalog.find_config("deepseek-ai/DeepSeek-V4-Flash"), B200, kv_cache_dtype="turboquant_k8v4"))
+    assert fault.value.field == "kv_cache_dtype"
