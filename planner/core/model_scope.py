@@ -6,7 +6,7 @@ from planner.core.config_keys import ConfigKeys
 from planner.core.errors import BadInput, Unknown
 from planner.core.family import Family
 
-PLANNED = "plan a decoder-only dense model with full attention in bf16, fp16 or fp32"
+PLANNED = "give the config.json as the checkpoint has it, or plan a model of another family"
 EXPERT_KEYS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 TOWER_KEYS = ("vision_config", "audio_config", "visual", "vision_tower", "encoder_config", "mm_vision_tower")
 STATE_KEYS = ("mamba_d_state", "ssm_cfg", "linear_attn_config", "layers_block_type", "hybrid_override_pattern")

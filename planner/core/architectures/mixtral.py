@@ -10,10 +10,11 @@ from planner.core.architectures.query_norms import whole_norms
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder, Ends
 from planner.core.grouped_attention import Heads, attention, read_heads
-from planner.core.modules import Module, column, kv_scales, qkv, row
+from planner.core.modules import Module, column, gated_mlp, kv_scales, qkv, row
 from planner.core.rope import read_rope
 
 SPARSE = "block_sparse_moe"
+GROK_LAST = "0.24"
 DBRX_NAMES = {
     "hidden_size": "d_model",
     "num_attention_heads": "n_heads",
@@ -55,6 +56,29 @@ def build_granitemoe(keys: ConfigKeys) -> Decoder:
     heads = replace(heads, size=heads.hidden // heads.queries)
     mixture = _local_mixture(keys, shared_width="shared_intermediate_size")
     return _uniform(keys, heads, mixture, (*attention(heads), *_experts(mixture), *_shared_mlp(mixture)))
+
+
+def build_grok(keys: ConfigKeys) -> Decoder:
+    """Return a Grok 1 or 2: four norms a layer, an MLP beside the experts if `residual_moe`.
+
+    Source: vLLM `models.grok1` (0.24, the last release that has it).
+    """
+    heads = read_heads(keys)
+    width = "moe_intermediate_size" if keys.has("moe_intermediate_size") else "intermediate_size"
+    count = "num_experts" if keys.has("num_experts") else "num_local_experts"
+    mixture = read_mixture(keys, count=count, width=width)
+    modules = (
+        *attention(heads, "attn"),
+        router(mixture, name="moe_block.gate"),
+        routed(mixture, name="moe_block"),
+        *(_dense_beside(keys) if keys.flag("residual_moe") else ()),
+        layer_norms(heads.hidden),
+    )
+    return _uniform(keys, heads, mixture, modules)
+
+
+def _dense_beside(keys: ConfigKeys) -> tuple[Module, ...]:
+    return gated_mlp("mlp", keys.required_size("hidden_size"), keys.required_size("intermediate_size"))
 
 
 def build_dbrx(keys: ConfigKeys) -> Decoder:
@@ -131,6 +155,10 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
         "OlmoeForCausalLM": Architecture(model_type="olmoe", build=build_olmoe),
         "GraniteMoeForCausalLM": Architecture(model_type="granitemoe", build=build_granitemoe),
         "GraniteMoeSharedForCausalLM": Architecture(model_type="granitemoeshared", build=build_granitemoe),
+        "Grok1ForCausalLM": Architecture(
+            model_type="grok-2", build=build_grok, first="0.14", last=GROK_LAST, checked=False
+        ),
+        "Grok1ModelForCausalLM": Architecture(model_type="grok-1", build=build_grok, last=GROK_LAST, checked=False),
         "DbrxForCausalLM": Architecture(model_type="dbrx", build=build_dbrx, names=DBRX_NAMES),
     }
 )
