@@ -37,7 +37,9 @@ def build_deepseek_v4(keys: ConfigKeys) -> Decoder:
         raise unknown("vision_n_layers", "a DeepSeek V4 with a vision tower is not planned yet.")
     heads = _heads(keys)
     hashed = whole_number(keys, "num_hash_layers")
-    layers = [_layer(keys, heads, ratio, hashed=place < hashed) for place, ratio in enumerate(_ratios(keys))]
+    kinds = [(ratio, place < hashed) for place, ratio in enumerate(_ratios(keys))]
+    kept = {kind: _layer(keys, heads, kind[0], hashed=kind[1]) for kind in set(kinds)}
+    layers = [kept[kind] for kind in kinds]
     return assemble(
         keys,
         layers,

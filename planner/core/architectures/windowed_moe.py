@@ -108,19 +108,20 @@ def _decoder(
     every = keys.size("global_attn_every_n_layers") or keys.size("sliding_window_pattern") or EVERY_FOURTH
     kinds = require_kinds(layer_types(keys, full_every(every)), KINDS)
 
-    def layer(place: int, kind: str) -> Layer:
+    def layer(kind: str, *, sparse: bool) -> Layer:
         modules: Iterable[Module] = (
             *plan.attention,
             layer_norms(heads.hidden, plan.norms),
-            *(plan.sparse if is_sparse(place) else plan.dense),
+            *(plan.sparse if sparse else plan.dense),
         )
         slides = kind == SLIDING
         cache = heads.cache(window=plan.window if slides else None)
         return layer_of(modules, cache, ropes=(rope,) if slides or plan.full_rotates else ())
 
+    layers = {(kind, sparse): layer(kind, sparse=sparse) for kind in set(kinds) for sparse in (False, True)}
     return assemble(
         keys,
-        (layer(place, kind) for place, kind in enumerate(kinds)),
+        (layers[kind, is_sparse(place)] for place, kind in enumerate(kinds)),
         width=keys.required_size("intermediate_size"),
         heads=heads,
         ropes=(rope,),
