@@ -6,10 +6,9 @@ from types import MappingProxyType
 
 from planner.core.architectures.assembly import assemble, layer_norms, layer_of, require_untied
 from planner.core.architectures.glm_moe import balanced
-from planner.core.architectures.mixture import read_mixture
+from planner.core.architectures.mixture import flags_by_layer, read_mixture
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder
-from planner.core.errors import BadInput
 from planner.core.grouped_attention import Heads, attention
 from planner.core.modules import Module, Tensor, gated_mlp
 from planner.core.rope import Rope, read_rope
@@ -21,7 +20,8 @@ ROUTER_DTYPE_WHEN_ABSENT = "float32"
 def build_mimo_v2(keys: ConfigKeys) -> Decoder:
     """Return a MiMo V2; source: vLLM `models.mimo_v2`."""
     require_untied(keys)
-    slides, sparse = _numbers(keys, "hybrid_layer_pattern"), _numbers(keys, "moe_layer_freq")
+    count = keys.required_size("num_hidden_layers")
+    slides, sparse = (flags_by_layer(keys, name, count) for name in ("hybrid_layer_pattern", "moe_layer_freq"))
     hidden = keys.required_size("hidden_size")
     mlps = (gated_mlp("mlp", hidden, keys.required_size("intermediate_size")), tuple(_experts(keys)))
     attentions = (tuple(_attention(keys, "")), tuple(_attention(keys, "swa_")))
@@ -45,15 +45,6 @@ def build_mimo_v2(keys: ConfigKeys) -> Decoder:
         ropes=ropes,
         ties=False,
     )
-
-
-def _numbers(keys: ConfigKeys, name: str) -> tuple[bool, ...]:
-    """One number a layer: whether it slides, whether it holds experts."""
-    stated, layers = keys.value(name), keys.required_size("num_hidden_layers")
-    if not isinstance(stated, list | tuple) or len(stated) < layers:
-        message = f"{name} must be a list with a number for each of the {layers} layers."
-        raise BadInput(field=name, message=message, fix="give it in config.json as the checkpoint has it")
-    return tuple(value == 1 for value in stated[:layers])
 
 
 def _heads(keys: ConfigKeys, prefix: str) -> Heads:

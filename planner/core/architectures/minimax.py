@@ -8,6 +8,7 @@ from planner.core.architectures.assembly import assemble, layer_norms, layer_of
 from planner.core.architectures.mixture import (
     FLOAT32,
     Mixture,
+    flags_by_layer,
     read_mixture,
     routed,
     router,
@@ -17,7 +18,6 @@ from planner.core.architectures.mixture import (
 from planner.core.architectures.query_norms import split_norms
 from planner.core.config_keys import ConfigKeys
 from planner.core.decoder import Architecture, Decoder
-from planner.core.errors import BadInput
 from planner.core.grouped_attention import Heads, attention, read_heads
 from planner.core.model_scope import unknown
 from planner.core.modules import Linear, Module, Shard, gated_mlp, norm
@@ -75,8 +75,8 @@ def build_minimax_m3(keys: ConfigKeys) -> Decoder:
         for picks in (False, True)
         for holds in (False, True)
     }
-    picking = _numbers(index, "sparse_attention_freq", keys.required_size("num_hidden_layers"))
-    holding = _numbers(keys, "moe_layer_freq", keys.required_size("num_hidden_layers"))
+    picking = flags_by_layer(index, "sparse_attention_freq", keys.required_size("num_hidden_layers"))
+    holding = flags_by_layer(keys, "moe_layer_freq", keys.required_size("num_hidden_layers"))
     return assemble(
         keys,
         (layers[place] for place in zip(picking, holding, strict=True)),
@@ -90,9 +90,7 @@ def build_minimax_m3(keys: ConfigKeys) -> Decoder:
 def _sparse_attention(keys: ConfigKeys) -> ConfigKeys:
     stated = keys.mapping("sparse_attention_config")
     if stated is None:
-        raise unknown(
-            "sparse_attention_config", "a MiniMax M3 without it is not planned."
-        )
+        raise unknown("sparse_attention_config", "a MiniMax M3 without it is not planned.")
     return ConfigKeys(stated, {}, {})
 
 
@@ -114,14 +112,6 @@ def _indexed(index: ConfigKeys, modules: tuple[Module, ...]) -> Iterator[Module]
             yield module
     yield norm("self_attn.index_q_norm", size)
     yield norm("self_attn.index_k_norm", size)
-
-
-def _numbers(keys: ConfigKeys, name: str, layers: int) -> tuple[bool, ...]:
-    stated = keys.value(name)
-    if not isinstance(stated, list | tuple) or len(stated) < layers:
-        message = f"{name} must be a list with a number for each of the {layers} layers."
-        raise BadInput(field=name, message=message, fix="give it in config.json as the checkpoint has it")
-    return tuple(bool(value) for value in stated[:layers])
 
 
 ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(

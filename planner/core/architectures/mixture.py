@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.core.config_keys import ConfigKeys
+from planner.core.errors import BadInput
 from planner.core.modules import Experts, Linear, Module, Shard, Split, Tensor, gated_mlp
 
 FLOAT32 = "float32"
@@ -114,3 +115,12 @@ def sparse_layers(keys: ConfigKeys, layers: int) -> tuple[bool, ...]:
         return tuple(kind == "sparse" for kind in kinds[:layers])
     dense = whole_number(keys, "first_k_dense_replace")
     return tuple(layer >= dense for layer in range(layers))
+
+
+def flags_by_layer(keys: ConfigKeys, name: str, layers: int) -> tuple[bool, ...]:
+    """Return a list of zeros and ones, one a layer; BadInput where it is shorter than the model."""
+    stated = keys.value(name)
+    if not isinstance(stated, list | tuple) or len(stated) < layers:
+        message = f"{name} must be a list with a number for each of the {layers} layers."
+        raise BadInput(field=name, message=message, fix="give it as the checkpoint's config.json has it")
+    return tuple(bool(value) for value in stated[:layers])

@@ -116,14 +116,10 @@ def _windowed_heads(keys: ConfigKeys) -> Heads:
     """What `attention_other_setting` says of the kind of layer that it names."""
     stated = keys.mapping("attention_other_setting")
     if stated is None:
-        raise unknown(
-            "attention_other_setting", "a Step 3.5 without the heads of its windows is not planned."
-        )
+        raise unknown("attention_other_setting", "a Step 3.5 without the heads of its windows is not planned.")
     other = ConfigKeys(stated, {}, {})
     if other.text("attention_type") != SLIDING:
-        raise unknown(
-            "attention_other_setting", f"heads of {other.text('attention_type')!r} are not planned."
-        )
+        raise unknown("attention_other_setting", f"heads of {other.text('attention_type')!r} are not planned.")
     return Heads(
         hidden=keys.required_size("hidden_size"),
         queries=other.required_size("num_attention_heads"),
