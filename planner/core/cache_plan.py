@@ -2,20 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from planner.core.cache_layer import Cache
 from planner.core.cache_manager import blocks_lie_outermost, uses_hybrid_manager
+from planner.core.cache_setting import CacheSetting
 from planner.core.capacity import GroupCost
 from planner.core.engine import EngineArgs, EngineFacts, ResolvedArgs
 from planner.core.hardware import Gpu
 from planner.core.kv_cache import KvCachePlan, kv_cache_plan
 from planner.core.kv_groups import KvGroups, kv_groups
-from planner.core.kv_layers import kv_layers
+from planner.core.kv_layers import layers_of
 from planner.core.kv_spec import KvSpec, RequestBounds, SpecKind, counted
 from planner.core.kv_table import Group
 from planner.core.layout import Layout
 from planner.core.model import Model
+from planner.core.sameness import Same
 
+StageKinds = tuple[tuple[tuple[KvSpec, int], ...], ...]
 WHOLE_ON_EVERY_RANK = frozenset({SpecKind.MLA, SpecKind.SLIDING_WINDOW_MLA})
 FIXED_KINDS = frozenset({SpecKind.MAMBA, SpecKind.CIRCULAR})
 
@@ -40,7 +45,7 @@ class CacheDesign:
     """
 
     groups: KvGroups
-    kinds: tuple[tuple[tuple[KvSpec, int], ...], ...]
+    kinds: StageKinds
     bounds: RequestBounds
     resolved: ResolvedArgs
     facts: EngineFacts
@@ -121,21 +126,51 @@ def cache_design(
 
     Raises BadInput where vLLM cannot plan such layers, Unknown where what they keep is not known.
     """
-    named = kv_layers(model, resolved, gpu, facts, layout, extra_layers=extra_layers)
-    groups = kv_groups(
-        [[spec for _, spec in stage] for stage in named],
-        facts=facts,
+    groups, kinds = _grouped(
+        Same(model),
+        Same(gpu),
+        Same(facts),
+        asked=resolved.caches,
+        dtype=resolved.dtype,
+        tensor_parallel_size=resolved.tensor_parallel_size,
+        mamba_cache_mode=resolved.mamba_cache_mode,
+        max_model_len=resolved.max_model_len,
+        drafted_tokens=resolved.num_speculative_tokens,
+        layers_per_stage=layout.layers_per_stage,
+        extra_layers=tuple(tuple(caches) for caches in extra_layers),
         hybrid_manager=uses_hybrid_manager(args, model=model, gpu=gpu, facts=facts),
-        block_outermost=blocks_lie_outermost(model, facts),
     )
     return CacheDesign(
         groups=groups,
-        kinds=tuple(counted(stage) for stage in groups.cached),
+        kinds=kinds,
         bounds=request_bounds(resolved, facts),
         resolved=resolved,
         facts=facts,
         kv_heads=model.num_kv_heads,
     )
+
+
+@lru_cache(maxsize=512)
+def _grouped(
+    model: Same[Model],
+    gpu: Same[Gpu],
+    facts: Same[EngineFacts],
+    *,
+    layers_per_stage: tuple[int, ...],
+    extra_layers: tuple[tuple[Cache, ...], ...],
+    hybrid_manager: bool,
+    **setting: Any,
+) -> tuple[KvGroups, StageKinds]:
+    """Whoever sweeps or compares asks for the same groups many times: they do not depend on any bytes."""
+    of_layers = CacheSetting(model=model.held, gpu=gpu.held, facts=facts.held, **setting)
+    named = layers_of(of_layers, layers_per_stage, extra_layers=extra_layers)
+    groups = kv_groups(
+        [[spec for _, spec in stage] for stage in named],
+        facts=facts.held,
+        hybrid_manager=hybrid_manager,
+        block_outermost=blocks_lie_outermost(model.held, facts.held),
+    )
+    return groups, tuple(counted(stage) for stage in groups.cached)
 
 
 def request_bounds(resolved: ResolvedArgs, facts: EngineFacts) -> RequestBounds:

@@ -45,6 +45,8 @@ class CacheSetting:
 
         Source: vLLM `Attention.__init__` and `MLAAttention.__init__` (0.19 on).
         """
+        if not self.asked.skipped:
+            return self.asked.kv_cache_dtype
         window = isinstance(cache, AttentionCache) and cache.kind == "sliding_window"
         kept = str(index) in self.asked.skipped or (window and "sliding_window" in self.asked.skipped)
         return "auto" if kept else self.asked.kv_cache_dtype

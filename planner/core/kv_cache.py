@@ -90,7 +90,7 @@ def kv_cache_plan(
     checked = _spoken_of(checks, length)
     binding = min(caching, key=lambda stage: counts[stage])
     per_request = groups.blocks_per_request(length, bounds)
-    concurrency = _concurrency(groups, counts[binding], length, bounds, facts)
+    concurrency = _concurrency(groups, counts[binding], per_request, length, bounds, facts)
     refusal = _unfitted(checks) if auto_max_model_len else _refusal(checked, length)
     return KvCachePlan(
         block_size=min(group.spec.block_size for group in groups.groups),
@@ -203,18 +203,20 @@ def _fitted(checks: Sequence[_Check], max_model_len: int) -> int:
 
 def _spoken_of(checks: Sequence[_Check], length: int) -> _Check:
     """The stages are checked in order, and the first that cannot hold one request is the one that vLLM speaks of."""
-    tightest = min(checks, key=lambda check: check.checked_bytes - check.needed_bytes(length))
-    return next((check for check in checks if check.checked_bytes <= 0 or not check.fits(length)), tightest)
+    if len(checks) == 1:
+        return checks[0]
+    short = next((check for check in checks if check.checked_bytes <= 0 or not check.fits(length)), None)
+    return short or min(checks, key=lambda check: check.checked_bytes - check.needed_bytes(length))
 
 
 def _concurrency(
-    groups: KvGroups, num_blocks: int, max_model_len: int, bounds: RequestBounds, facts: EngineFacts
+    groups: KvGroups, num_blocks: int, per_request: int, max_model_len: int, bounds: RequestBounds, facts: EngineFacts
 ) -> float:
     """Blocks over the blocks of one request; before 0.27 groups of other pages counted by the first one's page."""
     if facts.concurrency_is_tokens_over_length:
         return num_blocks * groups.groups[0].spec.block_size / max_model_len
     if facts.kv_concurrency_by_group:
-        return num_blocks / groups.blocks_per_request(max_model_len, bounds)
+        return num_blocks / per_request
     needed = sum(group.blocks_per_request(max_model_len, bounds) * group.page_bytes for group in groups.groups)
     return num_blocks / cdiv(needed, groups.groups[0].page_bytes)
 

@@ -68,9 +68,16 @@ def kv_layers(
     `Attention`, `MLAAttention`, `MambaBase` (0.8.5 to 0.33).
     """
     setting = cache_setting(model, resolved, gpu, facts)
-    blocks = block_plan(setting)
+    return layers_of(setting, layout.layers_per_stage, extra_layers=extra_layers)
+
+
+def layers_of(
+    setting: CacheSetting, layers_per_stage: Sequence[int], *, extra_layers: Sequence[Sequence[Cache]] = ()
+) -> tuple[tuple[NamedSpec, ...], ...]:
+    """Return what `kv_layers` does, from what the caches depend on."""
+    model, blocks = setting.model, block_plan(setting)
     stages, first = [], 0
-    for count in layout.layers_per_stage:
+    for count in layers_per_stage:
         indices = range(first, first + count)
         alone = _states_alone([cache for index in indices for cache in model.layers[index].caches], setting)
         maker = _SpecMaker(setting, alone or blocks)
@@ -78,7 +85,7 @@ def kv_layers(
         first += count
     for offset, caches in enumerate(extra_layers):
         stages[-1].extend(maker.specs(model.num_layers + offset, caches))
-    return tuple(tuple(_in_order(stage, facts)) for stage in stages)
+    return tuple(tuple(_in_order(stage, setting.facts)) for stage in stages)
 
 
 def _states_alone(caches: list[Cache], setting: CacheSetting) -> BlockPlan | None:
@@ -111,12 +118,13 @@ class _SpecMaker:
 
     def specs(self, index: int, caches: Sequence[Cache]) -> Iterator[NamedSpec]:
         """Yield the named specs of one layer."""
+        prefix = f"{self.setting.model.decoder.layer_prefix}.{index}"
         for cache in caches:
             key = (id(cache), self.setting.layer_dtype(index, cache))
             if key not in self.made:
                 self.made[key] = tuple(self._make(cache, key[1]))
             for part, spec in self.made[key]:
-                yield f"{self.setting.model.decoder.layer_prefix}.{index}.{part}", spec
+                yield f"{prefix}.{part}", spec
 
     def _make(self, cache: Cache, kv_cache_dtype: str) -> Iterator[tuple[str, KvSpec]]:
         match cache:

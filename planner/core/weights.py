@@ -68,7 +68,13 @@ def rank_weights(
     `layers.fused_moe`, `layers.quantization`, `model_executor.models` (0.8.5 to 0.32).
     """
     place = place_of(layout, dtype=dtype, capability=capability, version=version, expert_rank=expert_rank)
-    rank = rank_of(model, layout, pp_stage, place)
+    return _rank_weights(Same(model), layout, pp_stage, place, towers)
+
+
+@lru_cache(maxsize=512)
+def _rank_weights(model: Same[Model], layout: Layout, pp_stage: int, place: Place, towers: TowerUse) -> RankWeights:
+    """Every plan of a model with this layout weighs the same."""
+    rank = rank_of(model.held, layout, pp_stage, place)
     sizes = tuple(_merged([*_layer_sizes(rank), *_end_sizes(rank), *_tower_sizes(rank, towers)]))
     buffers = {**_rope_tables(rank), **{size.part: size.created for size in sizes if size.is_buffer}}
     parameters = {size.part: size.created for size in sizes if not size.is_buffer}
