@@ -14,6 +14,7 @@ from planner.core.situation import Situation
 from planner.core.stage_weights import stage_weights
 from planner.core.units import GIB
 
+SIZED = frozenset({"booted", "refused", "out_of_memory_under_load"})  # their logs state what was measured
 ONE_RELEASE = re.compile(r"\d+\.\d+(?:\.[\dx]+)?$")
 
 
@@ -25,7 +26,7 @@ def observations(cases: Sequence[Case]) -> list[Observation]:
     """
     found: list[Observation] = []
     for case in cases:
-        if case.question is None or case.boot.outcome not in ("booted", "refused") or not _speaks_for(case.boot):
+        if case.question is None or case.boot.outcome not in SIZED or not _speaks_for(case.boot):
             continue
         try:
             found.extend(_stages(case, case.question))

@@ -119,7 +119,7 @@ class Evidence:
 class Fit:
     """Everything learned, and the boots it was learned from.
 
-    `unseen_share` of the device's memory is how far the terms together were off, nine times in ten, on boots of a
+    `unseen_share` of the device's memory is how far the terms together were off, 19 times in 20, on boots of a
     release and device that fewer than five boots speak for.
     """
 

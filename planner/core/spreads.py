@@ -187,7 +187,7 @@ def _joint_scale(group: NonTorchGroup, seen: Sequence[Observation], fit: Fit, wi
 def _unseen_share(unseen: Sequence[Observation], without: Mapping[str, Fit]) -> float:
     """Return how far all terms together are off on boots that few others speak for, as a share of the device."""
     shares = [share for o in unseen if (share := _share_off(o, without[o.group])) is not None]
-    return quantile(shares, JOINT) if shares else 0.0
+    return quantile(shares, HIGH) if shares else 0.0  # few they are, so the wider end
 
 
 def _share_off(o: Observation, without: Fit) -> float | None:
