@@ -1,6 +1,7 @@
 """The acceptance of the measured terms on the catalog's own boots, each predicted by a fit that never saw it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -11,6 +12,8 @@ from planner.accuracy.document import accuracy_document
 from planner.accuracy.knowledge import catalog_cases, held_out, make_fit
 from planner.accuracy.text import as_text
 from planner.catalog.fitted import PATH, write_fit
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +145,7 @@ def test_the_document_says_what_was_not_run(found):
     document = accuracy_document(found)
     assert "We have not run vLLM on a GPU ourselves" in document
     assert "{tables}" not in document
+
+
+def test_the_document_in_the_repository_is_what_the_boots_give(found):
+    assert DOCUMENT.read_text(encoding="utf-8") == accuracy_document(found)
