@@ -20,9 +20,9 @@ class Boot:
 
     `outcome` is booted, refused, out_of_memory_at_boot, out_of_memory_under_load, hung, crashed or unclear. `assumed`
     names the fields whose value is inferred or derived. `tier` is A (model, GPU, layout, length and a figure stated), B
-    (usable with an assumption) or C (context only); `flags` are words beside the command, `command_told` that all of it is known. `weights_gib` is "Model loading took"; `consumed_gib` adds
-    non-torch memory to it, `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them.
-    """
+    (usable with an assumption) or C (context only); `flags` are words beside the command, `command_told` that all of it
+    is known. `weights_gib` is "Model loading took"; `consumed_gib` adds non-torch memory to it,
+    `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them. """
 
     id: str
     source: str

@@ -10,8 +10,8 @@ class AttentionCache:
     """Keys and values of one attention layer.
 
     `kind` is "full", "sliding_window", "chunked_local", "cross" or "encoder_only" (keeps nothing); `span` is the window
-    or the chunk in tokens (one less before the release `span_grew`). `shared` layers read another layer's cache and keep none of their own. `index_head_dim` adds
-    the keys of an indexer (the sparse attention of MiniMax M3).
+    or the chunk in tokens (one less before the release `span_grew`). `shared` layers read another layer's cache and
+    keep none of their own. `index_head_dim` adds the keys of an indexer (the sparse attention of MiniMax M3).
     """
 
     num_heads: int

@@ -59,7 +59,8 @@ class Family:
     `names` gives the config.json spelling of canonical names. `norm_vectors` counts the vectors of one norm (weight,
     bias). `both_ends_everywhere`: vLLM's own class builds embedding, final norm and head on every pipeline stage.
     `window_flag` is the key that must be set for a window to count; from the release `window_grew` on, vLLM counts one
-    token more in it. `reads_layer_types` tells a class that gives each layer a window of its own from one that knows a single one.
+    token more in it. `reads_layer_types` tells a class that gives each layer a window of its own from one that knows a
+    single one.
     `halves_intermediate`: gate and up are half as wide as the config says; `rotates_at_width` is the one hidden size at
     which positions are rotated (ALiBi otherwise). `checked` is False where the reading rests on vLLM's source alone.
     `transformers_since` is the first release seen to serve it through the Transformers modelling backend, `first` and

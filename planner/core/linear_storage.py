@@ -74,7 +74,7 @@ def _kept_fp8_scales(matrix: Matrix, scheme: Scheme, place: Place) -> int:
         if place.below(8, 9):
             return ELEMENT_BYTES[place.dtype] * matrix.rows
         return FLOAT * matrix.rows if per_channel else FLOAT
-    if place.below(9):
+    if place.below(8, 9):
         return ELEMENT_BYTES[place.dtype] * matrix.rows * cdiv(matrix.inputs, (scheme.block or (128, 128))[1])
     if place.is_family(10) and place.runs(DEEPGEMM_SCALES_SINCE):
         return FLOAT * round_up(matrix.rows, 4) * cdiv(matrix.inputs, 512)
@@ -113,7 +113,9 @@ def _packed(matrix: Matrix, scheme: Scheme, place: Place) -> tuple[int, int, int
 
 
 def _awq(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:
-    return stored(_packed(matrix, scheme, place))
+    """AWQ packs along the outputs."""
+    _, scales, zeros = _packed(matrix, scheme, place)
+    return stored((matrix.inputs * (matrix.rows * scheme.weight_bits // 32) * 4, scales, zeros))
 
 
 def _gptq(matrix: Matrix, scheme: Scheme, place: Place) -> Stored:

@@ -11,9 +11,9 @@ class Scheme:
     "mxfp4", "mxfp8". `granularity` says what shares a scale: "tensor" (one a merged projection), "channel" (one an
     output), "block" (`block`, outputs x inputs) or "group" (`group_size` inputs; None: all of them). `scale_bytes` is
     the size of a block's scale. `origin` tells the checkpoint families apart where they keep different extras
-    ("modelopt", "compressed-tensors", "fbgemm", "gpt_oss", "" otherwise). `weight_only` leaves the inputs as they are. `made_at_load` weights are quantised by vLLM
-    while it loads a checkpoint that is not (`--quantization fp8_per_tensor` and the like).
-    """
+    ("modelopt", "compressed-tensors", "fbgemm", "gpt_oss", "" otherwise). `weight_only` leaves the inputs as they are.
+    `made_at_load` weights are quantised by vLLM while it loads a checkpoint that is not (`--quantization
+    fp8_per_tensor` and the like). """
 
     method: str
     weight_bits: int

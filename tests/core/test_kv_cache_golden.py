@@ -1,38 +1,37 @@
-"""Blocks, logged tokens and concurrency against the planners of twenty vLLM releases (fixture by tests/engine)."""
+"""Groups, blocks, logged figures and refusals against the planners of thirty vLLM releases."""
 
 import json
+from bisect import bisect_right
 from pathlib import Path
 
 import pytest
 
 from planner.catalog import engine_facts
-from tests.core.full_attention import StageKv, kv_cache_plan
+from planner.core.engine import Version
+from tests.core.cache_questions import agree, answer_of, told
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "blocks_vllm.json").read_text())
-QUESTIONS = GOLDEN.pop("questions")
 
 
-def planned(question, facts):
-    """Return our answer in the form of the fixture: figures, or the refusal and the length it estimates."""
-    stages, block_size, max_model_len, override = question
-    names = ("layers", "kv_heads", "head_dim", "element_bytes", "available_bytes")
-    plan = kv_cache_plan(
-        [StageKv(**dict(zip(names, stage, strict=True))) for stage in stages],
-        block_size=block_size,
-        max_model_len=abs(max_model_len),
-        facts=facts,
-        auto_max_model_len=max_model_len < 0,
-        num_gpu_blocks_override=override,
-    )
-    if not plan.refusal:
-        return [plan.num_gpu_blocks, plan.tokens, round(plan.max_concurrency, 2), plan.max_model_len]
-    estimated = plan.refusal == "kv_one_request" and facts.states_estimated_max_model_len
-    return [plan.refusal, plan.estimated_max_model_len if estimated else 0]
+def in_force(answers, release):
+    """Return the answer that this release gave."""
+    firsts = [Version.parse(first) for first, _ in answers]
+    return answers[bisect_right(firsts, Version.parse(release)) - 1][1]
 
 
-@pytest.mark.parametrize("version", GOLDEN)
-def test_the_allocator_is_that_of_the_release(version):
-    facts = engine_facts(version)
-    for question, answer in zip(QUESTIONS, GOLDEN[version], strict=True):
-        if question[2] > 0 or facts.auto_max_model_len:
-            assert planned(question, facts) == answer, question
+@pytest.mark.parametrize("release", GOLDEN["releases"])
+def test_the_allocator_is_that_of_the_release(release):
+    facts = engine_facts(release)
+    for question, answers in GOLDEN["rows"]:
+        theirs = in_force(answers, release)
+        if theirs is None or (question.get("auto") and not facts.auto_max_model_len):
+            continue
+        ours = told(answer_of(question, facts))
+        assert agree(ours, theirs, facts), (question, ours, theirs)
+
+
+@pytest.mark.parametrize("release", GOLDEN["releases"])
+def test_each_release_was_asked_all_that_it_has_words_for(release):
+    """0.8.5 knows full attention and windows alone; the newest can say everything but what older ones kept."""
+    answered = sum(in_force(answers, release) is not None for _, answers in GOLDEN["rows"])
+    assert answered > len(GOLDEN["rows"]) * (0.9 if Version.parse(release) >= Version(0, 29) else 0.25)

@@ -7,8 +7,7 @@ the model is built on torch's `meta` device, as one rank of a process group whos
 Questions (`ask` names the kind):
   weights  config, tensor_parallel_size, pipeline_parallel_size, rank, dtype, environment, listing, device (`cpu` for
            the few models that compute with a weight while they are built)
-  blocks   stages [[layers, kv_heads, head_size, element_bytes, available_bytes], ...], block_size, max_model_len,
-           num_gpu_blocks_override
+  blocks   any layers and bytes, in the form of release_planner.py
   layers   config, tensor_parallel_size, pipeline_parallel_size, rank, and any flag in `flags`: what each layer caches
 With EMULATED_CAPABILITY set ("9.0") the engine believes that it runs on such an NVIDIA GPU (see emulated_cuda.py).
 An answer is what was asked for, or `refused` with the class and the text of vLLM's error.
@@ -22,10 +21,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 os.environ.update(
@@ -37,15 +35,14 @@ os.environ.update(
 )
 
 import stand_in_kernels
-import stand_in_torchvision
-
-stand_in_torchvision.install()
+import stand_in_torchvision  # noqa: F401 - it stands in when it is imported
 
 if os.environ.get("EMULATED_CAPABILITY"):
     import emulated_cuda
 
     emulated_cuda.emulate()
 
+import release_planner
 import torch
 import transformers
 from torch.overrides import TorchFunctionMode
@@ -60,12 +57,10 @@ from vllm.platforms import current_platform
 from vllm.transformers_utils import config as vllm_configs
 from vllm.utils.torch_utils import set_default_torch_dtype
 from vllm.v1.core import kv_cache_utils
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheSpec
+from vllm.v1.kv_cache_interface import KVCacheSpec
 from vllm.v1.worker import workspace
 from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
 from vllm.v1.worker.gpu.spec_decode.eagle import utils as eagle_utils
-
-DTYPES = {1: torch.float8_e4m3fn, 2: torch.bfloat16, 4: torch.float32}
 
 
 class LoneRank(parallel_state.GroupCoordinator):
@@ -186,7 +181,7 @@ def weights(question: dict[str, Any]) -> dict[str, Any]:
         vllm_config = engine_config(question, Path(folder))
         model_config = vllm_config.model_config
         with one_rank_of(vllm_config, rank=question.get("rank", 0)):
-            with set_default_torch_dtype(model_config.dtype), torch.device(question.get("device", "meta")):
+            with set_default_torch_dtype(model_config.dtype), torch.device(question.get("device", "meta")), unplaced():
                 model = initialize_model(vllm_config=vllm_config, model_config=model_config)
             drafter = drafter_of(model, vllm_config, question.get("drafter_owns", []))
             specs = list(get_kv_cache_spec(vllm_config).values())
@@ -249,6 +244,11 @@ def written(value: Any) -> Any:
     return value.name if isinstance(value, Enum) else str(value).removeprefix("torch.")
 
 
+def unplaced() -> AbstractContextManager[Any]:
+    """Return what keeps a model off the emulated GPU; nothing where none is emulated."""
+    return EverythingOnMeta() if os.environ.get("EMULATED_CAPABILITY") else nullcontext()
+
+
 class EverythingOnMeta(TorchFunctionMode):
     """What a model wants on the GPU goes to `meta` too."""
 
@@ -267,66 +267,11 @@ def describe(spec: KVCacheSpec) -> tuple[str, int, int]:
     return type(spec).__name__, getattr(spec, "num_kv_heads", 0), getattr(spec, "head_size", 0)
 
 
-def planner_config(question: dict[str, Any]) -> Any:
-    """Return the few settings that vLLM's allocator reads, without a model."""
-    batched_tokens = question.get("max_num_batched_tokens", 8192)
-    cache = SimpleNamespace(
-        num_gpu_blocks_override=question.get("num_gpu_blocks_override"),
-        kv_cache_layout="LBHNC",
-        get_resolved_kv_cache_layout=lambda: kv_cache_utils.KVCacheLayout["LBHNC"],
-        prefix_cache_retention_interval=0,
-        mamba_cache_mode="none",
-    )
-    auto = question["max_model_len"] == -1
-    length = question["derived_max_model_len"] if auto else question["max_model_len"]
-    return SimpleNamespace(
-        model_config=SimpleNamespace(
-            max_model_len=length,
-            original_max_model_len=-1 if auto else length,
-            hf_config=SimpleNamespace(model_type=""),
-        ),
-        cache_config=cache,
-        parallel_config=SimpleNamespace(
-            decode_context_parallel_size=1, prefill_context_parallel_size=1, tensor_parallel_size=1
-        ),
-        scheduler_config=SimpleNamespace(
-            disable_hybrid_kv_cache_manager=False,
-            max_num_batched_tokens=batched_tokens,
-            max_num_encoder_input_tokens=batched_tokens,
-        ),
-        attention_config=SimpleNamespace(hisparse_config=None),
-        device_config=SimpleNamespace(device_type="cuda"),
-        speculative_config=None,
-        max_in_flight_tokens=2 * batched_tokens,
-        num_prefill_lookahead_tokens=0,
-    )
-
-
-def blocks(question: dict[str, Any]) -> dict[str, Any]:
-    """Run vLLM's allocator over hand-made full-attention layers, one worker for each pipeline stage."""
-    workers, first = [], 0
-    for layers, kv_heads, head_size, element_bytes, _ in question["stages"]:
-        spec = FullAttentionSpec(
-            block_size=question["block_size"],
-            num_kv_heads=kv_heads,
-            head_size=head_size,
-            dtype=DTYPES[element_bytes],
-        )
-        workers.append({f"layers.{first + i}.attn": spec for i in range(layers)})
-        first += layers
-    config = planner_config(question)
-    cache_configs = kv_cache_utils.get_kv_cache_configs(config, workers, [stage[4] for stage in question["stages"]])
-    shared = kv_cache_utils.generate_scheduler_kv_cache_config(cache_configs)
-    tokens, concurrency = kv_cache_utils.get_kv_cache_capacity(config, shared)
-    return {
-        "num_gpu_blocks": shared.num_blocks,
-        "tokens": tokens,
-        "max_concurrency": concurrency,
-        "max_model_len": config.model_config.max_model_len,
-    }
-
-
-KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"weights": weights, "blocks": blocks, "layers": layers}
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "weights": weights,
+    "blocks": release_planner.answer,
+    "layers": layers,
+}
 LEAVES_NO_TRACE = frozenset({"blocks"})
 
 

@@ -51,7 +51,6 @@ MODELS = (
     "mistralai/Mixtral-8x7B-Instruct-v0.1",
     "mistralai/Mistral-7B-Instruct-v0.3",
     "microsoft/Phi-3-mini-4k-instruct",
-    "moonshotai/Kimi-Linear-48B-A3B-Instruct",
     "Qwen/Qwen3-VL-30B-A3B-Instruct",
     "Qwen/Qwen3.5-27B",
     "zai-org/GLM-4.5-Air",

@@ -1,120 +1,110 @@
-"""Real vLLM as judge of the KV cache: its own allocator over the same layers and bytes."""
+"""Real vLLM as judge of the KV cache: its own planner over the same layers and bytes, every figure the same."""
+
+from collections.abc import Iterator
+from itertools import groupby
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.core.model import model_from_config
-from planner.core.units import DTYPE_BYTES, GIB
-from tests.core.facts import FACTS_032
-from tests.core.full_attention import StageKv, kv_cache_plan
-from tests.engine.shapes import LLAMA_31_8B, MISTRAL_7B_V03, OPT_125M, QWEN2_7B, QWEN3_8B
+from planner.catalog import engine_facts, find_model
+from planner.core.cache_plan import cache_design
+from planner.core.defaults import resolve
+from planner.core.engine import EngineArgs
+from planner.core.kv_spec import KvSpec, SpecKind
+from planner.core.layout import Layout
+from planner.core.units import GIB
+from tests.core.cache_questions import answer_of, told
+from tests.core.questions import H100
+from tests.engine.cache_mixes import MIXES, question_of
 
-SHAPES = {
-    "Llama-3.1-8B": LLAMA_31_8B,
-    "Qwen2-7B": QWEN2_7B,
-    "Qwen3-8B": QWEN3_8B,
-    "Mistral-7B-v0.3": MISTRAL_7B_V03,
-    "opt-125m": OPT_125M,
-}
-
-
-def ours(stages, *, block_size, max_model_len, derived=None, override=None):
-    """Return our answer in the words of the engine's."""
-    plan = kv_cache_plan(
-        stages,
-        block_size=block_size,
-        max_model_len=derived if max_model_len == -1 else max_model_len,
-        facts=FACTS_032,
-        auto_max_model_len=max_model_len == -1,
-        num_gpu_blocks_override=override,
-    )
-    if plan.refusal:
-        return plan.refusal
-    return plan.num_gpu_blocks, plan.tokens, plan.max_concurrency, plan.max_model_len
-
-
-def vllms(engine, stages, *, block_size, max_model_len, derived=None, override=None):
-    """Return vLLM's answer, a refusal by the rule that names it."""
-    answer = engine.ask(
-        "blocks",
-        stages=[[s.layers, s.kv_heads, s.head_dim, s.element_bytes, s.available_bytes] for s in stages],
-        block_size=block_size,
-        max_model_len=max_model_len,
-        derived_max_model_len=derived,
-        num_gpu_blocks_override=override,
-    )
-    if "refused" in answer:
-        return next((rule for text, rule in REFUSALS if text in answer["text"]), answer["text"])
-    return answer["num_gpu_blocks"], answer["tokens"], answer["max_concurrency"], answer["max_model_len"]
-
-
-REFUSALS = (
-    ("No available memory", "no_kv_memory"),
-    ("To serve at least one request", "kv_one_request"),
-    ("Cannot auto-fit", "autofit_fail"),
+FACTS = engine_facts("0.32.0")
+PLAIN = KvSpec(kind=SpecKind.FULL, block_size=16)
+ALWAYS_SAID = ("kind", "block_size", "head_size", "head_size_v")
+SAID_OTHERWISE = ("element_bytes", "kv_quant_mode", "mamba_cache_mode")
+MODELS = (
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "google/gemma-2-9b-it",
+    "google/gemma-3-27b-it",
+    "google/gemma-4-31B-it",
+    "openai/gpt-oss-20b",
+    "openai/gpt-oss-120b",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "deepseek-ai/DeepSeek-V2-Lite-Chat",
+    "deepseek-ai/DeepSeek-V3.2",
+    "deepseek-ai/DeepSeek-V4-Flash",
+    "Qwen/Qwen3.5-27B",
+    "Qwen/Qwen3-Coder-Next",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "tiiuae/Falcon-H1-0.5B-Instruct",
+    "XiaomiMiMo/MiMo-V2-Flash",
 )
 
 
-def one_stage(config, *, tp, available):
-    model = model_from_config(config, name="judged")
-    return StageKv(
-        layers=model.num_layers,
-        kv_heads=max(1, model.num_kv_heads // tp),
-        head_dim=model.head_dim,
-        element_bytes=DTYPE_BYTES[model.dtype],
-        available_bytes=available,
+def vllms(engine, question):
+    """Return vLLM's answer, or None where it has no words for what is asked."""
+    answer = engine.ask("blocks", **question)
+    assert answer is None or "refused" not in answer, answer
+    return told(answer)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mix=st.sampled_from(MIXES), draw=st.randoms(use_true_random=False))
+def test_any_mix_of_layers_is_planned_as_vllm_plans_it(engine, mix, draw):
+    question = question_of(draw, mix)
+    theirs = vllms(engine, question)
+    assert theirs is None or told(answer_of(question, FACTS)) == theirs
+
+
+def design_of(name, *, tp, pp, **flags):
+    """Return what our planner makes of a published model on H100s."""
+    model = find_model(name)
+    args = EngineArgs(tensor_parallel_size=tp, pipeline_parallel_size=pp, **flags)
+    resolved = resolve(args, model=model, gpu=H100, facts=FACTS)
+    layout = Layout(
+        tensor_parallel_size=tp,
+        pipeline_parallel_size=pp,
+        data_parallel_size=1,
+        layers_per_stage=resolved.layers_per_stage,
     )
+    return cache_design(model, args=args, resolved=resolved, gpu=H100, facts=FACTS, layout=layout), resolved
 
 
-@pytest.mark.parametrize("tp", [1, 2, 4, 8, 16])
-@pytest.mark.parametrize("name", SHAPES)
-def test_blocks_tokens_and_concurrency_are_vllms_own(engine, name, tp):
-    stages = [one_stage(SHAPES[name], tp=tp, available=20 * GIB + 123_456_789)]
-    length = model_from_config(SHAPES[name], name="judged").derived_max_model_len
-    question = {"block_size": 16, "max_model_len": length}
-    assert ours(stages, **question) == vllms(engine, stages, **question)
+def fields_of(spec: KvSpec) -> dict:
+    """Return a spec's fields as questions name them."""
+    said = {name: getattr(spec, name) for name in spec.__slots__ if name not in SAID_OTHERWISE}
+    fields = {n: v for n, v in said.items() if n in ALWAYS_SAID or v != getattr(PLAIN, n)}
+    return {name: str(value) if name in ("kind", "tokens_per_state") else value for name, value in fields.items()}
 
 
-STAGES = st.builds(
-    StageKv,
-    layers=st.integers(1, 12),
-    kv_heads=st.integers(1, 8),
-    head_dim=st.sampled_from([32, 64, 80, 96, 128, 256]),
-    element_bytes=st.sampled_from([1, 2, 4]),
-    available_bytes=st.integers(-(1 << 20), 1 << 31),
-)
+def rows_of(stage: tuple[KvSpec, ...], specs: list[KvSpec]) -> Iterator[list[int]]:
+    return ([len(list(run)), specs.index(spec)] for spec, run in groupby(stage))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    stage=STAGES,
-    block_size=st.sampled_from([16, 32, 64, 128]),
-    length=st.integers(1, 200_000),
-    auto=st.booleans(),
-    override=st.none() | st.integers(1, 5000),
-)
-def test_any_full_attention_layers_get_the_blocks_vllm_gives_them(engine, stage, block_size, length, auto, override):
+@pytest.mark.parametrize(("tp", "pp"), [(1, 1), (2, 1), (8, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_caches_of_a_published_model_are_planned_as_vllm_plans_them(engine, name, tp, pp):
+    design, resolved = design_of(name, tp=tp, pp=pp)
+    stages = design.groups.cached
+    specs = list(dict.fromkeys(spec for stage in stages for spec in stage))
     question = {
-        "block_size": block_size,
-        "max_model_len": -1 if auto else length,
-        "derived": length,
-        "override": override,
+        "specs": [fields_of(spec) for spec in specs],
+        "stages": [[(20 + stage) * GIB + 123_456_789, list(rows_of(held, specs))] for stage, held in enumerate(stages)],
+        "max_model_len": resolved.max_model_len,
+        "in_flight_tokens": design.bounds.in_flight_tokens,
+        "encoder_tokens": design.bounds.encoder_tokens,
+        "mamba_cache_mode": resolved.mamba_cache_mode,
+        "block_outermost": "DeepSeek-V4" in name,
+        "hybrid_manager": "Llama-4" not in name,
     }
-    assert ours([stage], **question) == vllms(engine, [stage], **question)
+    ours = answer_of(question, FACTS)
+    assert told(ours) == vllms(engine, question)
+    assert told({"stages": groups_of(design)}) == told({"stages": ours["stages"]})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    layers=st.lists(st.integers(1, 9), min_size=2, max_size=4),
-    available=st.lists(st.integers(1 << 24, 1 << 30), min_size=4, max_size=4),
-    length=st.integers(1, 40_000),
-    auto=st.booleans(),
-)
-def test_the_tightest_pipeline_stage_decides_for_all(engine, layers, available, length, auto):
-    stages = [
-        StageKv(layers=count, kv_heads=2, head_dim=64, element_bytes=2, available_bytes=room)
-        for count, room in zip(layers, available, strict=False)
+def groups_of(design):
+    return [
+        [[list(group.layers), group.spec.block_size, sum(spec.page_bytes for spec in group.specs)] for group in stage]
+        for stage in design.groups.stages
     ]
-    question = {"block_size": 16, "max_model_len": -1 if auto else length, "derived": length}
-    assert ours(stages, **question) == vllms(engine, stages, **question)

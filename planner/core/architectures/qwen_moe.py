@@ -1,6 +1,7 @@
 """Qwen's mixtures: experts in some or all layers, beside a shared expert that a gate weighs."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -46,7 +47,7 @@ def _dense(keys: ConfigKeys) -> tuple[Module, ...]:
 
 
 def _sparse(mixture: Mixture) -> Iterator[Module]:
-    yield router(mixture)
+    yield replace(router(mixture), may_quantise=not mixture.shared_width)  # Qwen3 leaves it to the ignore list
     if mixture.shared_width:
         yield replicated("mlp.shared_expert_gate", mixture.hidden_size, 1, may_quantise=False)
     yield from shared_experts(mixture, name="mlp.shared_expert")

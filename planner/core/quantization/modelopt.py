@@ -1,7 +1,6 @@
 """NVIDIA ModelOpt checkpoints: one algorithm for every layer, or one a layer (MIXED_PRECISION)."""
 
 import re
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatch
 
