@@ -22,7 +22,7 @@ class Boot:
     names the fields whose value is inferred or derived. `tier` is A (model, GPU, layout, length and a figure stated), B
     (usable with an assumption) or C (context only); `flags` are words beside the command, `command_told` that all of it
     is known. `weights_gib` is "Model loading took"; `consumed_gib` adds non-torch memory to it,
-    `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them. """
+    `activation_with_graphs_gib` the graph estimate: so 0.27.1 and later print them."""
 
     id: str
     source: str

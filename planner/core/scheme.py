@@ -13,7 +13,7 @@ class Scheme:
     the size of a block's scale. `origin` tells the checkpoint families apart where they keep different extras
     ("modelopt", "compressed-tensors", "fbgemm", "gpt_oss", "" otherwise). `weight_only` leaves the inputs as they are.
     `made_at_load` weights are quantised by vLLM while it loads a checkpoint that is not (`--quantization
-    fp8_per_tensor` and the like). """
+    fp8_per_tensor` and the like)."""
 
     method: str
     weight_bits: int
