@@ -90,7 +90,9 @@ def test_the_caches_of_a_published_model_are_planned_as_vllm_plans_them(engine, 
     specs = list(dict.fromkeys(spec for stage in stages for spec in stage))
     question = {
         "specs": [fields_of(spec) for spec in specs],
-        "stages": [[(4000 + stage) * GIB + 123_456_789, list(rows_of(held, specs))] for stage, held in enumerate(stages)],
+        "stages": [
+            [(4000 + stage) * GIB + 123_456_789, list(rows_of(held, specs))] for stage, held in enumerate(stages)
+        ],
         "max_model_len": resolved.max_model_len,
         "in_flight_tokens": design.bounds.in_flight_tokens,
         "encoder_tokens": design.bounds.encoder_tokens,
